@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 import typer.main
+from dagster_dg_cli.cli.launch import launch_command
 
 from douban_pipeline.__main__ import app
 from douban_pipeline.comments.definitions import build_defs as build_comments
@@ -89,6 +90,16 @@ def test_every_command_of_ours_that_is_named_exists(manual: str):
     commands = set(typer.main.get_command(app).commands)
     named = set(re.findall(r"douban-pipeline ([a-z]+(?:-[a-z]+)*)", "\n".join(code_in(manual))))
     assert {"setup", "settings"} <= named <= commands
+
+
+@pytest.mark.parametrize("path", [*itertools.chain(*PAGES), "deploy/README.md", "deploy/README.zh-CN.md"])
+def test_launches_are_written_with_options_that_dagster_has(path: str):
+    options = {option for parameter in launch_command.params for option in parameter.opts}
+    commands = re.sub(r"\\\n", "", text_of(path)).splitlines()
+    for words in (shlex.split(line.strip()) for line in commands if " initialise_library" in line and "config" in line):
+        assert any(word.endswith("dg") for word in words), words
+        given = words[words.index("launch") :]
+        assert {word for word in given if word.startswith("-")} <= options, words
 
 
 def test_pictures_are_small_and_all_shown(readme: str):

@@ -65,7 +65,8 @@ def parse_url(url: str, *, setting: str, backends: Collection[str] = tuple(SCHEM
                 setting=setting, named=named, expected=expected
             )
         )
-    return parsed
+    # A database alone means the driver that is installed with this package, not SQLAlchemy's own choice.
+    return parsed.set(drivername=SCHEMES[parsed.drivername]) if parsed.drivername in SCHEMES else parsed
 
 
 def refuse_unusable_url(url: str, *, setting: str, backends: Collection[str] = tuple(SCHEMES)) -> None:

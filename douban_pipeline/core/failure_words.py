@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from douban_pipeline.core.language import reader_language
+from douban_pipeline.core.language import Language, reader_language
 
 FAILURES: Mapping[str, str] = {
     # HTTP and the network
@@ -36,6 +36,12 @@ FAILURES: Mapping[str, str] = {
     "a private address": "内网地址，不允许访问",
     "an address of scheme {}: only http and https": "地址的协议是 {}，只允许 http 和 https",
     "captcha verification required": "要求验证码",
+    "a login or captcha page instead of an answer": "得到的是登录页或验证码页",
+    "redirected to a login or captcha page at {}": "被转到登录页或验证码页 {}",
+    "too many requests": "请求过于频繁",
+    "an empty answer": "应答为空",
+    "an answer that is neither UTF-8 nor GBK": "应答既不是 UTF-8 也不是 GBK",
+    "unexpected {}: an answer that cannot be stored, see the log": "应答无法保存（{}），详见日志",
     "other failure": "其他失败",
     "unexpected {}: an internal error, see the log": "内部错误 {}，详见日志",
     # Gates
@@ -67,6 +73,8 @@ FAILURES: Mapping[str, str] = {
     "not a list of videos: rows without vod_id": "不是影片列表：行里没有 vod_id",
     "not a list at {}": "{} 处不是列表",
     "not a usable list: no row has the mapped id, link or title": "列表无法使用：没有一行有所指的编号、链接或标题",
+    "not a feed: {} bytes before its first element": "不是订阅源：第一个元素之前有 {} 字节",
+    "not a feed: {}": "不是订阅源：{}",
     "not a feed: an empty answer": "不是订阅源：应答为空",
     "not a feed: it declares entities": "不是订阅源：声明了实体",
     "not a feed: it cannot be read": "不是订阅源：无法读取",
@@ -82,7 +90,28 @@ FAILURES: Mapping[str, str] = {
     "a login without a token": "登录没有得到令牌",
     "the login cannot be kept: {}": "登录状态无法保存：{}",
     "HTTP {} with an answer that is not JSON": "HTTP {}，应答不是 JSON",
+    "HTTP {} with an answer of another form": "HTTP {}，应答的形式不对",
+    "HTTP {} with an error (code {})": "HTTP {}，应答报错（code {}）",
+    "HTTP {} with code {}": "HTTP {}，应答的 code 是 {}",
+    "HTTP {} ({}): the path of the API is wrong (the setting WERSS_URL)": (
+        "HTTP {}（{}）：接口路径不对（设置 WERSS_URL）"
+    ),
+    "null instead of an answer: the path of the API is wrong (the setting WERSS_URL)": (
+        "应答是 null：接口路径不对（设置 WERSS_URL）"
+    ),
+    "{} is not set": "没有设置 {}",
+    "WeRSS does not know it (code {})": "WeRSS 里没有（code {}）",
+    "HTTP 401: {}: correct them in {}": "HTTP 401：{}，请在 {} 中更正",
+    # TMDB
+    "TMDB reports an error ({}): {}": "TMDB 报错（{}）：{}",
+    "there is no such thing ({})": "没有这个条目（{}）",
+    "a truncated list": "列表残缺",
+    "something other than a packed list": "得到的不是压缩的列表",
+    "this client has no fetcher for lists": "没有设置取列表的地址",
     # Douban, search, language models
+    "error {}: {}": "应答报错 {}：{}",
+    "error {}; {}": "应答报错 {}：{}",
+    "{}; it is paid for at open.bochaai.com": "{}；在 open.bochaai.com 充值",
     "an incomplete search": "搜索不完整",
     "an answer without a title": "应答里没有片名",
     "an answer without the subject": "应答里没有这个条目的资料",
@@ -125,7 +154,7 @@ def _patterns() -> tuple[re.Pattern[str], Sequence[tuple[re.Pattern[str], str]]]
     return any_of_them, [(re.compile(_pattern(message)), FAILURES[message]) for message in messages]
 
 
-def failure_text(message: str, sources: Mapping[str, str] | None = None) -> str:
+def failure_text(message: str, sources: Mapping[str, str] | None = None, *, wanted: Language | None = None) -> str:
     """Return a stored failure in Chinese, or as it was said for who reads English (`core.language.read_in`).
 
     What is not known stays as it was said.
@@ -133,8 +162,9 @@ def failure_text(message: str, sources: Mapping[str, str] | None = None) -> str:
     Args:
         message: The message, of one failure or of several.
         sources: Names of sources, where messages begin with a source's key.
+        wanted: The language; that of who reads by default.
     """
-    if reader_language() == "en":
+    if (wanted or reader_language()) == "en":
         return message
     any_message, each_message = _patterns()
 

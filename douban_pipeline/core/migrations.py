@@ -6,7 +6,7 @@ Every process checks the version of its tables, few change them: Alembic is load
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,6 +54,8 @@ class MigrationTree:
         option: The option that chooses the system on the command line.
         next_job: The job to launch once the tables are created.
         makes_file: Whether a new SQLite file gets the tables without a command.
+        left_behind: Returns what to do about tables of ours under other names, given the names of all tables; empty if
+            there are none. It is asked before tables are made.
     """
 
     folder: Path
@@ -65,6 +67,7 @@ class MigrationTree:
     option: str = ""
     next_job: str = ""
     makes_file: bool = True
+    left_behind: Callable[[Collection[str]], str] = lambda names: ""
 
     def config(self) -> Config:
         """Return Alembic's configuration."""
@@ -92,6 +95,7 @@ class MigrationTree:
             self._ensure_schema(connection)
             before = self._understood(connection)
             if before is None:
+                self._refuse_left_behind(connection)
                 for table in self._interrupted_start(connection):
                     table.drop(connection)
             config.attributes["connection"] = connection
@@ -110,6 +114,8 @@ class MigrationTree:
         config.output_buffer = statements = StringIO()
         with reading(engine) as connection:
             before = self._understood(connection)
+            if before is None:
+                self._refuse_left_behind(connection)
             if self._lacks_schema(connection):
                 statements.write(f"{CreateSchema(str(self.schema)).compile(dialect=connection.dialect)};\n\n")
             config.attributes["dialect"] = connection.dialect.name
@@ -150,17 +156,23 @@ class MigrationTree:
         with reading(engine) as connection:
             return self._current(connection)
 
-    def ensure(self, engine: Engine) -> None:
-        """Check that the tables are of this release; see ``makes_file``.
+    def ensure(self, engine: Engine, *, makes_file: bool = True) -> None:
+        """Check that the tables are of this release; see the attribute ``makes_file``, which the argument may deny.
 
         Raises:
             DatabaseError: They are missing or of another version; the message says what to run.
         """
-        found = self.current(engine)
+        # Looking into a file that is not there would make it.
+        nowhere = not makes_file and engine.dialect.name == "sqlite" and not Path(engine.url.database or "").is_file()
+        found = None if nowhere else self.current(engine)
         if found == self.head:
             return
-        self.understood(engine)  # another release's are refused otherwise
-        if found is None and self.makes_file and engine.dialect.name == "sqlite":
+        if not nowhere:
+            self.understood(engine)  # another release's are refused otherwise
+        if found is None and not nowhere:
+            with reading(engine) as connection:
+                self._refuse_left_behind(connection)
+        if found is None and self.makes_file and makes_file and engine.dialect.name == "sqlite":
             self.upgrade(engine)
             return
         url = engine.url.render_as_string(hide_password=True)
@@ -227,6 +239,11 @@ class MigrationTree:
                     )
                 )
         return leftovers
+
+    def _refuse_left_behind(self, connection: Connection) -> None:
+        problem = self.left_behind(inspect(connection).get_table_names(self.schema))
+        if problem:
+            raise DatabaseError(problem)
 
     def _ensure_schema(self, connection: Connection) -> None:
         """Create the schema that holds the tables, if one is configured and it does not exist."""

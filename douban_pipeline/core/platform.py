@@ -19,6 +19,7 @@ from sqlalchemy import Engine, Table
 from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.gate import Gate
+from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.other_databases import OtherDatabases
@@ -77,13 +78,16 @@ class Platform(ABC):
     def _opened(self) -> ExitStack:
         return ExitStack()
 
-    def ready(self) -> Self:
+    def ready(self, *, makes_file: bool = True) -> Self:
         """Return self if the database is set up for this release; a new file in HOME is set up automatically.
+
+        Args:
+            makes_file: Whether it may be; a command that only shows something makes none.
 
         Raises:
             DatabaseError: The tables are missing or of another version; the message says what to run.
         """
-        self.tree.ensure(self.engine)
+        self.tree.ensure(self.engine, makes_file=makes_file)
         return self
 
     def close(self) -> None:
@@ -139,18 +143,21 @@ class SourcePlatform(Platform):
             configure_gate(gate, source, limits)
         return gate
 
-    def fetcher(self, source: str, *, seconds: float, **options: Any) -> Fetcher:
+    def fetcher(self, source: str, *, seconds: float, gate: BaseGate | None = None, **options: Any) -> Fetcher:
         """Return an HTTP client for ``source``, which is closed together with these services.
 
         Args:
             source: Name of the source at the gate and in the archive.
             seconds: Wall-clock limit of a call, and timeout for connecting and for each read.
+            gate: Another gate than the one that all processes share, for questions that leave no trace: their answers
+                are not archived either.
             options: Further arguments of `Fetcher`.
         """
         # Imported here, as are the clients: a page or a command that asks no source does without httpx.
         from douban_pipeline.core.http import Fetcher
 
-        fetcher = Fetcher(source, self.gate, self.archive, self.clock, timeout=seconds, deadline=seconds, **options)
+        kept: tuple[BaseGate, Archive | None] = (gate, None) if gate is not None else (self.gate, self.archive)
+        fetcher = Fetcher(source, *kept, self.clock, timeout=seconds, deadline=seconds, **options)
         return self._opened.enter_context(fetcher)
 
 

@@ -27,10 +27,14 @@ class LaunchedBy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LikelyReason:
-    """The likely reason of a failed run, judged by its error, and what to do about the reason."""
+    """The likely reason of a failed run, judged by its error, and what to do about the reason.
+
+    ``shared`` means that it is the host's or a server's: whatever fails of it meanwhile is one trouble.
+    """
 
     reason: str
     remedy: str
+    shared: bool = False
 
 
 _KNOWN: tuple[tuple[re.Pattern[str], LikelyReason], ...] = tuple(
@@ -153,6 +157,13 @@ _KNOWN: tuple[tuple[re.Pattern[str], LikelyReason], ...] = tuple(
         ),
     )
 )
+_SHARED = frozenset(
+    {
+        "The disk is full",
+        "The database cannot be reached or was cut off",
+        "Dagster's own database (PostgreSQL) cannot be reached or was cut off: most likely it has just been restarted",
+    }
+)
 _UNKNOWN = LikelyReason(
     translatable("The program met something that it does not expect"),
     translatable(
@@ -169,7 +180,7 @@ def known_reasons() -> list[LikelyReason]:
 def likely_reason(error: str) -> LikelyReason:
     """Return the likely reason of a run's error."""
     found = next((reason for pattern, reason in _KNOWN if pattern.search(error)), _UNKNOWN)
-    return LikelyReason(reader_text(found.reason), reader_text(found.remedy))
+    return LikelyReason(reader_text(found.reason), reader_text(found.remedy), found.reason in _SHARED)
 
 
 def work_in_words(launched_by: LaunchedBy, *, begun: bool, recorded: str = "") -> str:
@@ -197,7 +208,12 @@ def job_in_words(job: str, assets: tuple[str, ...]) -> str:
 
 
 def shards_in_words(shards: tuple[str, ...]) -> str:
-    """Return the shards of a run, which are consecutive, as text."""
-    if not shards:
-        return ""
-    return f"分片 {shards[0]}" if len(shards) == 1 else f"分片 {shards[0]}–{shards[-1]}"
+    """Return shards, which are numbers in order, as text: those that follow each other as one range."""
+    ranges: list[list[str]] = []
+    for shard in shards:
+        if ranges and int(ranges[-1][-1]) + 1 == int(shard):
+            ranges[-1].append(shard)
+        else:
+            ranges.append([shard])
+    named = (each[0] if len(each) == 1 else f"{each[0]}–{each[-1]}" for each in ranges)
+    return f"分片 {'、'.join(named)}" if ranges else ""

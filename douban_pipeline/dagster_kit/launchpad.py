@@ -203,11 +203,24 @@ def person_job(
 
     plain = dg.op(description=summary)(run)
     # Dagster maps an op's config when it plans a run, which is before it creates one.
-    checked = plain.configured(accepted, name=op, config_schema=plain.config_schema.as_field(), description=summary)
+    schema = plain.config_schema.as_field()
+    _name_choices(schema.config_type)
+    checked = plain.configured(accepted, name=op, config_schema=schema, description=summary)
     graph = dg.GraphDefinition(name=name, node_defs=[checked])
     return graph.to_job(
         name=name, description=manual, config=dg.RunConfig(ops={op: config}), owners=owners(), tags=dict(tags)
     )
+
+
+def _name_choices(config_type: Any) -> None:
+    """Put the members of each enum of a schema into its name, which is all that Dagster says of a misspelt one."""
+    for field in getattr(config_type, "fields", {}).values():
+        _name_choices(field.config_type)
+    if isinstance(config_type, dg.Enum):
+        members = ", ".join(value.config_value for value in config_type.enum_values)
+        config_type.given_name = f"{config_type.key} ({members})"
+    elif hasattr(config_type, "inner_type"):
+        _name_choices(config_type.inner_type)
 
 
 def _purpose(writes: str, when: str) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import dagster as dg
 
+from douban_pipeline.core.owner import is_dead
 from douban_pipeline.core.run_failures import LaunchedBy
 from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.dagster_kit.internals import SerializableErrorInfo
 from douban_pipeline.dagster_kit.launchpad import location_of
-from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, is_automatic
+from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, code_location_of, is_automatic
 
 _SAYS_NOTHING = "outside the execution context"
 """In a failure that does not say why: the event before, of whoever noticed, does."""
@@ -80,6 +82,29 @@ def _noticed(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
         if "terminated by signal" in message or "unexpectedly exited" in message:
             return message
     return ""
+
+
+def end_vanished(instance: dg.DagsterInstance, location: str | None) -> list[str]:
+    """Mark the runs of a code location as failed whose process is gone from this machine; return their ids.
+
+    Its code server sees that a run's process died, unless it died with it: then Dagster takes the run for a started one
+    until it has run longer than it may. Only where the launcher starts processes beside the caller's own.
+    """
+    if location is None or not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
+        return []
+    ended = []
+    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
+        pids = [
+            str(event.engine_event_data.metadata["pid"].value)
+            for event in events_of(instance, run, dg.DagsterEventType.ENGINE_EVENT)
+            if "pid" in event.engine_event_data.metadata
+        ]
+        if code_location_of(run) == location and pids and is_dead(f"{run.run_id}@{socket.gethostname()}:{pids[-1]}"):
+            instance.report_run_failed(
+                run, f"The run's process (pid {pids[-1]}) is gone: process died with its server."
+            )
+            ended.append(run.run_id)
+    return ended
 
 
 def _first_line(text: str) -> str:

@@ -178,9 +178,30 @@ def has_recovered(instance: dg.DagsterInstance, job: str, since: datetime) -> bo
     return any(not failed or _did_as_much(run, failed[0]) for run in instance.get_runs(after, limit=_MOST_FAILED))
 
 
-def was_launched_again(instance: dg.DagsterInstance, run_id: str) -> bool:
-    """Return whether a later run of the same job with the same config as a run that failed has succeeded."""
-    failed = instance.get_run_record_by_id(run_id)
+BACKFILL = "backfill-"
+"""How the name of a person's launch begins that is a backfill; its id follows. Any other is the id of a run."""
+
+
+def launch_of(run: dg.DagsterRun) -> str:
+    """Return the name of the launch that a run is a part of: of its backfill, or its own id."""
+    backfill = run.tags.get(BACKFILL_ID_TAG)
+    return f"{BACKFILL}{backfill}" if backfill else run.run_id
+
+
+def failed_of_backfill(instance: dg.DagsterInstance, launch: str) -> Sequence[dg.RunRecord]:
+    """Return the runs of a backfill that failed."""
+    tags = {BACKFILL_ID_TAG: launch.removeprefix(BACKFILL)}
+    return instance.get_run_records(dg.RunsFilter(tags=tags, statuses=[dg.DagsterRunStatus.FAILURE]))
+
+
+def was_launched_again(instance: dg.DagsterInstance, launch: str) -> bool:
+    """Return whether what a person launched, and what failed, has succeeded since: all of a backfill, or a run.
+
+    A later run of the same job must have had the same config or, in place of a run of a backfill, the same partitions.
+    """
+    if launch.startswith(BACKFILL):
+        return all(_succeeded_since(instance, failed) for failed in failed_of_backfill(instance, launch))
+    failed = instance.get_run_record_by_id(launch)
     if failed is None:
         return False
     after = dg.RunsFilter(
@@ -190,6 +211,12 @@ def was_launched_again(instance: dg.DagsterInstance, run_id: str) -> bool:
     )
     wanted = failed.dagster_run.run_config
     return any(run.run_config == wanted for run in instance.get_runs(after, limit=_MOST_FAILED))
+
+
+def _succeeded_since(instance: dg.DagsterInstance, failed: dg.RunRecord) -> bool:
+    job = failed.dagster_run.job_name
+    later = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS], created_after=failed.create_timestamp)
+    return any(_did_as_much(run, failed.dagster_run) for run in instance.get_runs(later, limit=_MOST_FAILED))
 
 
 def _did_as_much(run: dg.DagsterRun, other: dg.DagsterRun) -> bool:

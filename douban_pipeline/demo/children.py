@@ -14,8 +14,8 @@ from typing import Self
 
 from douban_pipeline.core.language import terminal_text
 
-GRACE_SECONDS = 15.0
-"""Seconds after each signal before the next, stronger one."""
+GRACE_SECONDS = 5.0
+"""Seconds from the signal that asks processes to end to the one that kills them."""
 
 
 class Children:
@@ -69,16 +69,16 @@ class Children:
         raise KeyboardInterrupt
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop all of them and their children, with increasingly strong signals; safe to repeat.
+        """Stop all of them and their children, first asked to end, then killed; safe to repeat.
+
+        Asked by SIGTERM: at a SIGINT Dagster's parent waits for children that have it too, and prints "Aborted!".
 
         Args:
-            grace: Seconds to wait after each signal; `GRACE_SECONDS` by default.
+            grace: Seconds to wait before they are killed; `GRACE_SECONDS` by default.
         """
-        grace = GRACE_SECONDS if grace is None else grace
-        for number in (signal.SIGINT, signal.SIGTERM):
-            for process in self._running.values():
-                _signal_group(process.pid, number)
-            self._wait_for_groups(grace)
+        for process in self._running.values():
+            _signal_group(process.pid, signal.SIGTERM)
+        self._wait_for_groups(GRACE_SECONDS if grace is None else grace)
         for process in self._running.values():
             _signal_group(process.pid, signal.SIGKILL)
             process.wait()

@@ -28,8 +28,8 @@ def demo(systems: _Systems = "") -> None:
 
 def dev(
     systems: _Systems = "",
-    port: Annotated[int, typer.Option(help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
-    service_port: Annotated[int, typer.Option(help="Port of the service, on 127.0.0.1.")] = 8780,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of Dagster's UI, on 127.0.0.1.")] = 3000,
+    service_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the service, on 127.0.0.1.")] = 8780,
 ) -> None:
     """Run Dagster, the service and the comment worker on the demo library, until Ctrl-C."""
     from douban_pipeline.core.console import console
@@ -39,7 +39,7 @@ def dev(
 
 
 def replay(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8790,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1.")] = 8790,
 ) -> None:
     """Serve the bundled replay upstream: douban.php, three searches and OpenRouter, from the sample."""
     from douban_pipeline.demo.stand_ins.replay import serve

@@ -28,10 +28,10 @@ _MOST_SHOWN = 20
 
 
 @contextmanager
-def _opened() -> Iterator[DigestServices]:
+def _opened(*, makes_file: bool = True) -> Iterator[DigestServices]:
     services = open_services(load_settings())
     try:
-        yield services.ready()
+        yield services.ready(makes_file=makes_file)
     finally:
         services.close()
 
@@ -79,7 +79,7 @@ def run(given: str, *, dry_run: bool) -> bool:
 
 def list_slots(days: int, *, as_json: bool) -> None:
     """Show the slots of the last days."""
-    with _opened() as services:
+    with _opened(makes_file=False) as services:
         today = services.now().astimezone(services.settings.zone).date()
         with reading(services.engine) as connection:
             rows = slots.between(connection, today - timedelta(days=days - 1), today)
@@ -118,7 +118,7 @@ def explain(words: str) -> None:
     Raises:
         ProblemsError: There are none.
     """
-    with _opened() as services:
+    with _opened(makes_file=False) as services:
         zone = services.settings.zone
         with reading(services.engine) as connection:
             rows = items.by_title(connection, words, _MOST_SHOWN)

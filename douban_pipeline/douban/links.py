@@ -28,7 +28,6 @@ IGNORED_DAYS = 180
 
 _SAID = {
     "reviewer": "你的名字，必填",
-    "operator": "你的名字",
     "note": "原因，可不填",
     "reason": "原因，一句话",
     "dry_run": "true 只检查，false 才执行",
@@ -98,7 +97,7 @@ UNDONE = "看错了，撤销"
 
 def revert(**chosen: Any) -> Launchpad:
     """Return `revert_changes` for the selection ``chosen``; a dry run unless it says otherwise."""
-    config = {"operator": "", "reason": "", "dry_run": True, **chosen}
+    config = {"reviewer": "", "reason": "", "dry_run": True, **chosen}
     return Launchpad("revert_changes", op_config("revert_writes", config, _SAID))
 
 

@@ -11,8 +11,9 @@ import dagster as dg
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database_urls import DatabaseError
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate import GateStatus
-from douban_pipeline.core.language import page_text
+from douban_pipeline.core.language import language, page_text, read_in
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.runs import (
@@ -281,7 +282,8 @@ def _setup_refusal(services: Services) -> str | None:
     A database that does not answer raises, so that the tick fails.
     """
     try:
-        services.ready()
+        with read_in(language()):
+            services.ready()
     except DatabaseError as error:
         return str(error)
     return None
@@ -290,7 +292,7 @@ def _setup_refusal(services: Services) -> str | None:
 def _closed(gate: GateStatus, services: Services) -> str:
     until = gate.open_until.astimezone(services.settings.zone) if gate.open_until else None
     return page_text("the gate of {source} is closed until {until:%H:%M:%S}: {reason}").format(
-        source=gate.source, until=until, reason=gate.reason
+        source=gate.source, until=until, reason=failure_text(gate.reason, wanted=language())
     )
 
 

@@ -40,6 +40,7 @@ from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.matching import RULE_VERSION
 
 if TYPE_CHECKING:
+    from douban_pipeline.core.gate_base import BaseGate
     from douban_pipeline.core.http import Fetcher
     from douban_pipeline.core.llm import LanguageModel
     from douban_pipeline.douban.evidence.posters import Posters
@@ -216,8 +217,8 @@ class Services(SourcePlatform):
         """The known names of people, which the fact guard searches in texts."""
         return People(self.engine, self.tables.person, self.clock)
 
-    def source_fetcher(self, source: str) -> Fetcher:
-        """Return the HTTP client of Douban or a search, with its key."""
+    def source_fetcher(self, source: str, gate: BaseGate | None = None) -> Fetcher:
+        """Return the HTTP client of Douban or a search, with its key; ``gate`` as in `fetcher`."""
         from douban_pipeline.douban.sources.search_providers import BochaProvider
 
         secrets = {BochaProvider.name: self.settings.bocha_api_key}
@@ -225,6 +226,7 @@ class Services(SourcePlatform):
         return self.fetcher(
             source,
             seconds=self.settings.request_timeout_seconds,
+            gate=gate,
             missing_max_age=MISS_CACHE_AGE,
             rules=RULES,
             headers={"Authorization": f"Bearer {key}"} if key else None,

@@ -8,19 +8,24 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from douban_pipeline.core.check_results import CheckResult, reached, shown_address
-from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
+from douban_pipeline.core.errors import NotFound, SourceError
+from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.core.gate_memory import MemoryGate
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
-from douban_pipeline.douban.sources.known_titles import FAMOUS, KnownTitles
+from douban_pipeline.douban.sources.douban_php import DoubanClient
+from douban_pipeline.douban.sources.known_titles import FAMOUS, KnownTitles, famous
 from douban_pipeline.douban.sources.search import HttpSearch
 from douban_pipeline.douban.sources.search_chain import search_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from douban_pipeline.core.http import Fetcher
 
 
 def reached_results(services: Services) -> Iterator[CheckResult]:
@@ -34,10 +39,11 @@ def reached_results(services: Services) -> Iterator[CheckResult]:
             yield reached(source, setting, url)
 
 
-def asked_results(services: Services) -> Iterator[CheckResult]:
+def asked_results(services: Services, *, usable: bool) -> Iterator[CheckResult]:
     """Send one request to Douban and to each search, for a known subject, and show the answer.
 
-    The language model is paid per call: it is only checked whether it can be reached.
+    It is asked apart from the gate that all processes share: neither does a closed one stop the question, nor does a
+    bad answer close it. The language model is paid per call: it is only checked whether it can be reached.
     """
     for source, (setting, url) in _addresses(services).items():
         if source == LLM:
@@ -47,20 +53,24 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
         remedy = terminal_text(
             "check {setting}, open {shown} in a browser on this machine, and read its server's log"
         ).format(setting=setting, shown=shown)
+        gate = MemoryGate(services.clock)
+        gate.configure(source, requests_per_minute=60, concurrency=1)
+        fetcher = services.source_fetcher(source, gate)
         try:
-            message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
+            message = _ask_douban(services, fetcher) if source == DOUBAN else _ask_search(services, fetcher, usable)
             yield CheckResult(source, "ok", f"{shown_address(url)}: {message}")
-        except GateClosed as error:
-            closed = terminal_text("its gate is closed: {reason}").format(reason=error.reason)
-            yield CheckResult(source, "warn", closed, terminal_text("see source_gates, or set_gate"))
         except SourceError as error:
-            yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {error.reason}", remedy)
+            yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {_said(error)}", remedy)
 
 
-def _ask_douban(services: Services) -> str:
+def _said(error: SourceError) -> str:
+    return failure_text(error.reason, wanted=terminal_language())
+
+
+def _ask_douban(services: Services, fetcher: Fetcher) -> str:
     douban_id, _, _ = FAMOUS[0]
     try:
-        record = services.douban.subject(douban_id, max_age=None).record
+        record = DoubanClient(fetcher, services.settings.douban_url).subject(douban_id, max_age=None).record
     except NotFound:
         return terminal_text("answers, but does not know subject {douban_id}, which exists").format(douban_id=douban_id)
     named = "" if record.id_confirmed else terminal_text(", without naming the id")
@@ -69,9 +79,11 @@ def _ask_douban(services: Services) -> str:
     )
 
 
-def _ask_search(services: Services, source: str) -> str:
-    search = cast(HttpSearch, search_from({source: services.settings.search_urls[source]}, services.source_fetcher))
-    known = KnownTitles(services.engine, services.tables, services.archive).choose(search)
+def _ask_search(services: Services, fetcher: Fetcher, usable: bool) -> str:
+    source = fetcher.source
+    search = cast(HttpSearch, search_from({source: services.settings.search_urls[source]}, lambda _: fetcher))
+    titles = KnownTitles(services.engine, services.tables, services.archive)
+    known = titles.choose(search) if usable else famous(search, titles.rng)
     text = known.question.wording(titles_only=search.titles_only)
     answer = search.search(known.question, max_age=None)
     there, count, title = known.douban_id in answer.ids, len(answer.hits), answer.hits[0].title if answer.hits else ""

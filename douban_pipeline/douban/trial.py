@@ -12,6 +12,7 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.dagster_kit.in_process import run_job, silent_instance
+from douban_pipeline.dagster_kit.run_failures import innermost_message
 from douban_pipeline.douban.chain.due.due_videos import DueScope, in_scope
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.definitions import build_defs
@@ -49,7 +50,7 @@ def judge_some(services: Services, most: int, report: Callable[[str], None]) -> 
             if not result.success:
                 failed = next((event for event in result.all_events if event.is_step_failure), None)
                 error = failed.step_failure_data.error if failed is not None else None
-                why = " ".join(error.message.split())[:300] if error is not None else ""
+                why = " ".join(innermost_message(error).split())[:300]
                 problem = terminal_text("the run {run_id} of {job} failed: {why}")
                 raise OperatingError(problem.format(run_id=result.run_id, job=job, why=why))
 

@@ -16,7 +16,7 @@ from douban_pipeline.douban.store.states import (
     TaskType,
     VerdictState,
 )
-from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, REVERT
+from douban_pipeline.douban.writes.changes import EDITED, PIPELINE, RESTORE, REVERT
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
 ACTIONS: Mapping[DecisionAction, str] = {
@@ -42,6 +42,7 @@ CHANGES: Mapping[str, str] = {
     INTRO: "写入简介",
     REVERT: "撤销",
     RESTORE: "恢复锁定值",
+    EDITED: "在 CMS 中改动",
     **{action.value: text for action, text in ACTIONS.items()},
 }
 COLUMNS: Mapping[str, str] = {
@@ -91,6 +92,7 @@ REVIEW_STATUSES: Mapping[str, str] = {
     ShownStatus.UNCHECKED: "未检查",
     ShownStatus.NOT_FOUND: "未找到",
     ShownStatus.REVIEW: "待审核",
+    ShownStatus.HELD: "等待回答",
     ShownStatus.CONFIRMED: "已确认",
     ShownStatus.IGNORED: "已忽略",
 }
@@ -217,6 +219,7 @@ ALERT_KINDS: Mapping[str, str] = {
     "budget": "预算用完",
     "guard": "守卫未通过",
     "run": "运行失败",
+    "question": "等待回答",
 }
 """Kinds of alerts; see `reports.health.causes`."""
 

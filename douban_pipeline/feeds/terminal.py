@@ -29,19 +29,22 @@ _LAST_POLLS = 10
 
 
 @contextmanager
-def opened() -> Iterator[FeedsServices]:
-    """Yield the services of a command, their tables ready; texts for people are in the language of the terminal."""
+def opened(*, makes_file: bool = True) -> Iterator[FeedsServices]:
+    """Yield the services of a command, their tables ready; texts for people are in the language of the terminal.
+
+    ``makes_file`` as in `Platform.ready`.
+    """
     services = open_services(load_settings())
     try:
         with read_in(terminal_language()):
-            yield services.ready()
+            yield services.ready(makes_file=makes_file)
     finally:
         services.close()
 
 
 def list_sources(*, due: bool, as_json: bool) -> None:
     """Print every source, or those that are due."""
-    with opened() as services, reading(services.engine) as connection:
+    with opened(makes_file=False) as services, reading(services.engine) as connection:
         now, zone = services.now(), services.settings.zone
         found: list[dict[str, Any]] = []
         after = ""
@@ -87,7 +90,7 @@ def list_sources(*, due: bool, as_json: bool) -> None:
 
 def explain(given: str) -> None:
     """Print when a source is polled and why."""
-    with opened() as services, reading(services.engine) as connection:
+    with opened(makes_file=False) as services, reading(services.engine) as connection:
         [source] = subscriptions.named_sources(connection, [given])
         [row] = stats.with_sources(connection, source_ids=[source.source_id])
         last = polls.outcomes_of(connection, source.source_id, _LAST_POLLS)
@@ -181,7 +184,7 @@ def import_file(path: Path, *, dry_run: bool) -> None:
 
 def export(path: Path | None) -> None:
     """Write the followed feeds as OPML, to a file or to the terminal."""
-    with opened() as services, reading(services.engine) as connection:
+    with opened(makes_file=False) as services, reading(services.engine) as connection:
         text = write_opml(sources.all_sources(connection))
     if path is None:
         plain(text.rstrip())

@@ -25,7 +25,7 @@ def show_entries(
 ) -> None:
     """Print entries, the newest first."""
     words = search.split()
-    with opened() as services, reading(services.engine) as connection:
+    with opened(makes_file=False) as services, reading(services.engine) as connection:
         only = subscriptions.named_sources(connection, [source])[0].source_id if source else None
         if folder and folder not in source_lists.folders(connection):
             raise ProblemsError([terminal_text("there is no folder {folder}").format(folder=folder)])

@@ -143,13 +143,16 @@ _KIND_NAMES = {
 }
 
 
+_SERIAL = {Kind.FILM: False, Kind.SERIES: True, Kind.VARIETY: True}
+"""Whether works of a kind have episodes, where the kind says so."""
+
+
 def _kind(work: Video | Subject) -> str:
-    """Return the kind, with the format where the kind does not imply one: a series and an animated film conflict."""
-    name = _KIND_NAMES[work.kind]
-    if work.kind in (Kind.FILM, Kind.SERIES, Kind.VARIETY):
+    """Return the kind, with the format where the kind does not say it: a film may have been marked with episodes."""
+    name, episodes = _KIND_NAMES[work.kind], kinds.serial(work)
+    if episodes is None or (work.kind is not None and _SERIAL.get(work.kind) is episodes):
         return name
-    episodes = kinds.serial(work)
-    return name if episodes is None else f"{name}（{'分集' if episodes else '单部'}）"
+    return f"{name}（{'分集' if episodes else '单部'}）"
 
 
 def _number(number: int | None) -> str:

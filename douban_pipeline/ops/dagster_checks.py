@@ -30,7 +30,7 @@ def dagster_results(now: datetime, systems: Iterable[System]) -> Iterator[CheckR
     """Check the instance in ``DAGSTER_HOME`` and its limits for the systems' pools; nothing is changed."""
     systems = list(systems)
     wanted = {pool: limit for system in systems for pool, limit in system.pool_limits().items()}
-    problems = list(home_results())
+    problems = list(home_results(omissible=True))
     yield from problems
     if any(result.state == "fail" for result in problems):
         return
@@ -72,11 +72,16 @@ def retries_unlogged() -> Iterator[None]:
         logging.disable(before)
 
 
-def home_results() -> Iterator[CheckResult]:
-    """Check ``DAGSTER_HOME``, its dagster.yaml, the variables named there, and the broker of runs, if any."""
+def home_results(*, omissible: bool = False) -> Iterator[CheckResult]:
+    """Check ``DAGSTER_HOME``, its dagster.yaml, the variables named there, and the broker of runs, if any.
+
+    Args:
+        omissible: Whether the command that asks has an option to leave Dagster out.
+    """
     home = os.environ.get("DAGSTER_HOME", "")
     if not home:
-        remedy = terminal_text("set it to the folder that holds Dagster's dagster.yaml, or add --no-dagster")
+        remedy = terminal_text("set it to the folder that holds Dagster's dagster.yaml")
+        remedy += terminal_text(", or add --no-dagster") if omissible else ""
         yield CheckResult("instance", "fail", terminal_text("DAGSTER_HOME is not set"), remedy)
         return
     if not Path(home).is_absolute() or not Path(home).is_dir():

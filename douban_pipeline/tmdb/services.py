@@ -156,13 +156,13 @@ class TmdbServices(SourcePlatform):
             target.set_up()
             yield target
 
-    def ready(self) -> Self:
-        """Return self if the schema is of this release; an embedded one in HOME is upgraded.
+    def ready(self, *, makes_file: bool = True) -> Self:
+        """Return self if the schema is of this release; an embedded one in HOME is upgraded, if it may be made.
 
         Raises:
             DatabaseError: It is missing or of another version; the message says what to run.
         """
-        if not self.settings.database_url.get_secret_value():
+        if makes_file and not self.settings.database_url.get_secret_value():
             self.store.upgrade()
         self.store.ready()
         return self

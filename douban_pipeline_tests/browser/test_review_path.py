@@ -142,7 +142,7 @@ def revert_writes(ui: DagsterUi, page: Page, decided: Decided) -> None:
     expect(page.get_by_text(batch).first).to_be_visible()
     page.goto(ui.url + job_path("revert_changes", LOCATION), wait_until="domcontentloaded")
     clicks.expect_valid(page)
-    for name, value in (("operator", REVIEWER), ("reason", "点错了"), ("batch_id", batch)):
+    for name, value in (("reviewer", REVIEWER), ("reason", "点错了"), ("batch_id", batch)):
         clicks.fill_in(page, name, value)
     clicks.replace_line(page, "dry_run: true", "dry_run: false")
     clicks.launch(page)

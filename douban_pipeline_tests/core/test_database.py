@@ -53,6 +53,17 @@ def test_other_databases_are_refused_without_showing_the_password(url, message):
 
 
 @pytest.mark.parametrize(
+    ("given", "driver"),
+    [("mysql://u:p@h:3306/d", "mysql+pymysql"), ("mariadb://u:p@h/d", "mariadb+pymysql"), ("mysql+aiomysql://h/d", "")],
+)
+def test_a_database_alone_means_the_driver_that_is_there(given, driver):
+    _, _, rest = given.partition("://")
+    assert parse_url(given, setting="X_URL").render_as_string(hide_password=False) == (
+        f"{driver}://{rest}" if driver else given
+    )
+
+
+@pytest.mark.parametrize(
     ("backends", "expected"),
     [
         (("mysql", "mariadb", "sqlite"), "mysql+pymysql, mariadb+pymysql or sqlite"),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import douban_pipeline
+from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.failure_words import FAILURES, codes_saying, failure_text, messages_saying
 from douban_pipeline.feeds.failures import CANONICAL
 
@@ -15,6 +20,32 @@ NAMES = {"douban": "豆瓣", "searxng": "SearXNG 搜索"}
 @pytest.mark.parametrize("message", sorted(CANONICAL))
 def test_every_canonical_failure_is_chinese(message: str):
     assert not re.search(r"[A-Za-z]{3,}", failure_text(message).replace("HTTP", ""))
+
+
+ERRORS = {"SourceError", "NotFound"} | {each.__name__ for each in SourceError.__subclasses__()}
+
+
+def raised() -> Iterator[str]:
+    """Yield every reason that the code gives an error of a source, what varies as a name."""
+    for path in Path(douban_pipeline.__file__).parent.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ERRORS and len(call.args) > 1:
+                reason = call.args[1].value if isinstance(call.args[1], ast.Subscript) else call.args[1]
+                if isinstance(reason, ast.Constant) and isinstance(reason.value, str):
+                    yield reason.value
+                elif isinstance(reason, ast.JoinedStr):
+                    yield "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in reason.values)
+
+
+def test_every_reason_that_is_raised_is_chinese():
+    # Protocols, names, and what is typed as it is.
+    known = re.compile(
+        r"https?|HTTP|JSON( Feed)?|XML|TMDB|WeRSS|UTF|GBK|code|list|results|null|vod_id|open\.bochaai\.com|[A-Z_]+_URL"
+    )
+    reasons = sorted(set(raised()))
+    assert len(reasons) > 30
+    english = [each for each in reasons if re.search(r"[A-Za-z]{3,}", known.sub("", failure_text(each)))]
+    assert english == []
 
 
 @pytest.mark.parametrize(

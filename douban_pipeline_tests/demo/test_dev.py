@@ -8,14 +8,16 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import httpx
 import psutil
 import pytest
 import typer
+import typer.main
 import yaml
 from rich.console import Console
 from typer.testing import CliRunner
@@ -81,6 +83,21 @@ def test_everything_answers_at_one_address_and_nothing_is_left_after_ctrl_c(tmp_
         assert service.post(f"{section}/comments", json={"content": "甲乙丙丁", "name": "看客"}).status_code == 202
         # Only the comment worker puts it there.
         wait_for(lambda: "甲乙丙丁" in service.get(f"{section}/page", params={"sort": "new"}).text)
+
+
+def test_no_command_takes_a_port_that_cannot_be() -> None:
+    def ports(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
+        for name, each in getattr(command, "commands", {}).items():
+            yield from ports(each, *words, name)
+        for option in command.params:
+            if "port" in (option.name or "").split("_"):
+                yield (*words, option.opts[0])
+
+    found = list(ports(typer.main.get_command(app)))
+    assert ("dev", "--port") in found
+    for words in found:
+        refused = CliRunner().invoke(app, [*words, "99999"])
+        assert (refused.exit_code, "65535" in refused.output) == (2, True), words
 
 
 def test_an_unknown_system_is_refused_before_anything_is_made(tmp_path: Path, monkeypatch) -> None:

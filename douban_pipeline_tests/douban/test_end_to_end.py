@@ -106,7 +106,7 @@ def test_a_library_is_matched_synced_explained_and_restored(services: Services) 
         batches = assert_log_explains_every_change(services, before)
 
         for batch in batches:
-            selection = {"operator": "tester", "reason": "试验", "dry_run": False, "batch_id": batch}
+            selection = {"reviewer": "tester", "reason": "试验", "dry_run": False, "batch_id": batch}
             run(
                 repository,
                 instance,

@@ -32,7 +32,7 @@ def test_these_are_the_jobs_for_people() -> None:
         *("record_decisions", "record_batch_decisions", "import_decisions", "revert_changes", "video_history"),
         *("redo_intros", "set_gate", "lift_brakes", "rescore_library", "reparse_archive", "prune_archive"),
         *("queue_matches", "settle_duplicates", "recheck_links", "revisit_not_found"),
-        "settle_cleared_ids",
+        *("settle_cleared_ids", "settle_cms_edits"),
     }
 
 
@@ -72,3 +72,10 @@ def test_the_manual_names_every_field(name: str) -> None:
     _, config_class, _ = config_of(job)
     manual = job.description or ""
     assert set(re.findall(r"^ *- `(\w+)`：", manual, re.MULTILINE)) >= set(config_class.model_fields)
+
+
+def test_a_misspelt_action_is_answered_with_those_there_are() -> None:
+    decisions = [{"vod_id": 1, "action": "chose"}]
+    config = {"reviewer": "小王", "note": "", "dry_run": True, "decisions": decisions}
+    with pytest.raises(dg.DagsterInvalidConfigError, match=r"confirm_top1, choose, set_id, .*sync_now\) got chose"):
+        dg.validate_run_config(JOBS["record_decisions"], {"ops": {"store_decisions": {"config": config}}})

@@ -245,7 +245,7 @@ def test_a_shard_whose_run_failed_is_paused(library: Library, instance: dg.Dagst
 def test_a_closed_gate_is_said_and_until_when(library: Library, instance: dg.DagsterInstance) -> None:
     library.services.gate.open("douban", START + timedelta(minutes=45), "验证码页面")
     reason = tick(due_videos_sensor, library, instance)
-    assert "来源 douban 的断路器断开到" in reason
+    assert "来源 douban 熔断到" in reason
     assert "验证码页面" in reason
     library.clock.advance(minutes=46)
     assert isinstance(tick(due_videos_sensor, library, instance), list)

@@ -41,9 +41,18 @@ def test_feeds_that_cannot_be_written_whole_leave_the_file_before(
     folder.mkdir()
     path = folder / "out.opml"
     path.write_text("before")
+    assert call("poll").exit_code == 0
     assert isinstance(call("export", str(path)).exception, UnicodeEncodeError)
     assert path.read_text() == "before"
     assert [each.name for each in folder.iterdir()] == ["out.opml"]
+
+
+@pytest.mark.parametrize("words", [("list",), ("why", "x"), ("export",)])
+def test_what_only_shows_something_makes_no_database(call: Call, tmp_path: Path, words: tuple[str, ...]) -> None:
+    refused = call(*words)
+    assert refused.exit_code == 1
+    assert "the tables of feeds in sqlite:///" in str(refused.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, tmp_path: Path) -> None:
@@ -64,6 +73,7 @@ def test_a_newcomer_follows_polls_and_asks_why(call: Call, server: FeedServer, t
 
 
 def test_what_cannot_be_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert call("poll").exit_code == 0
     assert "no source, or more than one, is called nobody" in str(call("why", "nobody").exception)
     assert "cannot be read" in str(call("import", "nowhere.opml").exception)
     monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "false")

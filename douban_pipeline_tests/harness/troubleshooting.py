@@ -91,7 +91,7 @@ WHY: Mapping[str, tuple[str, str]] = {
     ),
     "gate": (
         "A wrong password or repeated failures close the gate, so that the account is not locked out.",
-        "密码错误或接连失败会关上闸门，免得账号被锁。",
+        "密码错误或接连失败会熔断，免得账号被锁。",
     ),
     "model": ("Articles are analysed by a language model, which wants a key.", "文章由语言模型分析，它要求密钥。"),
     "channels": ("A report is pushed to the channels that are set.", "报告只推送到已设置的渠道。"),
@@ -135,6 +135,27 @@ ALERTS: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
             "Read 可能的原因 and 怎么办 in it: [below](#runs-that-failed)",
             "看其中的“可能的原因”和“怎么办”：[见下](#失败的运行)",
         ),
+    ),
+    "运行失败（…）：…": (
+        (
+            "Something that all runs need failed, such as the disk or a database; its work comes back by itself.",
+            "所有运行都要用的东西（磁盘、数据库）出了问题；工作会自动再来。",
+        ),
+        ("Mend it as 怎么办 says", "按其中的“怎么办”处理"),
+    ),
+    "… 部影片的豆瓣 ID 在 CMS 中一并被清空（不是本程序），是有意的吗？": (
+        (
+            "Many ids were emptied in the CMS at once; these videos wait for the answer, and nothing else does.",
+            "CMS 中一次清空了许多 ID；这些影片等待回答，其余照常。",
+        ),
+        ("Answer once with `settle_cleared_ids`", "用作业 `settle_cleared_ids` 回答一次"),
+    ),
+    "… 部影片的 … 在 CMS 中被改（不是本程序），是有意的吗？": (
+        (
+            "A batch edit or another program changed what had been written. Nothing waits for the answer.",
+            "批量编辑或其他程序改动了写入的值。没有什么等着这个回答。",
+        ),
+        ("Answer once with `settle_cms_edits`", "用作业 `settle_cms_edits` 回答一次"),
     ),
     "没有做完，请重新启动：…": (
         (

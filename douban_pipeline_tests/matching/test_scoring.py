@@ -110,6 +110,7 @@ def test_film_and_series_reject_only_where_the_names_are_unlike(title, similarit
     ("video", "sentence"),
     [
         ({"kind": Kind.VARIETY}, "类型冲突：本地 综艺 / 豆瓣 电影"),
+        ({"kind": Kind.FILM, "episodes": 26}, "类型冲突：本地 电影（分集） / 豆瓣 电影"),
         (
             {"kind": Kind.ANIMATION, "episodes": 24, "duration_minutes": None, "genres": ()},
             "类型冲突：本地 动画（分集） / 豆瓣 电影",

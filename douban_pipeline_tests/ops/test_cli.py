@@ -219,6 +219,13 @@ def test_a_database_that_is_not_the_cms_is_reported_with_the_remedy(tmp_path: Pa
     assert "Traceback" not in result.stdout + result.stderr
 
 
+def test_setup_does_not_advise_an_option_that_it_does_not_have(tmp_path: Path, sqlite_url: str) -> None:
+    with build_library(sqlite_url, [video(1)]):
+        refused = run("setup", cwd=tmp_path, DOUBAN_PIPELINE_DATABASE_URL=sqlite_url, DAGSTER_HOME="")
+    assert (refused.returncode, "DAGSTER_HOME is not set" in refused.stdout) == (2, True), refused.stdout
+    assert "--no-dagster" not in refused.stdout
+
+
 def test_setup_prepares_the_database_and_says_what_is_next(tmp_path: Path, sqlite_url: str) -> None:
     with build_library(sqlite_url, [video(1)]) as library:
         for table in library.tables.metadata.sorted_tables:

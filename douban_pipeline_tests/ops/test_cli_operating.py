@@ -314,7 +314,11 @@ def dagster_home(tmp_path):
         ({"DAGSTER_HOME": "/nowhere"}, "instance", ["DAGSTER_HOME = /nowhere is not a folder"]),
         ({"DAGSTER_HOME": "broken"}, "instance", ["dagster.yaml cannot be read", "deploy/dagster.yaml"]),
         ({"DATABASE_URL": DEAD}, "database", ["site:***@127.0.0.1:1/maccms", "refused", "that the server runs"]),
-        ({"DATABASE_URL": "mysql://u:geheim@h/d"}, "database", ["mysql://u:***@h/d", "write mysql+pymysql://"]),
+        (
+            {"DATABASE_URL": "mysql+aiodb://u:geheim@h/d"},
+            "database",
+            ["mysql+aiodb://u:***@h/d", "write mysql+pymysql://"],
+        ),
         ({"DATABASE_URL": "mysql+pymysql://u:geheim@h:x/d"}, "settings", ["DATABASE_URL is not usable"]),
         ({"TABLE_PREFIX": "cms_"}, "database", ["DOUBAN_PIPELINE_TABLE_PREFIX = 'cms_'", "there is 'mac_'"]),
         ({"TOP_N": "0"}, "settings", ["DOUBAN_PIPELINE_TOP_N = '0' is not allowed"]),
@@ -382,10 +386,22 @@ def test_each_source_is_asked_once_and_what_came_is_shown(sqlite_url, tmp_path, 
     assert found["bocha"].startswith("ok")
 
 
-def test_before_setup_sources_are_only_looked_for(sqlite_url, tmp_path, call, upstream):
+def test_sources_are_asked_before_setup_and_again_once_a_mistake_is_mended(sqlite_url, tmp_path, call, upstream):
     home = {"DOUBAN_PIPELINE_DATABASE_URL": sqlite_url, "DOUBAN_PIPELINE_HOME": str(tmp_path), **asking(upstream)}
-    upstream.requests.clear()
-    result = call("check", "--no-dagster", "--sources", **home)
-    assert result.status == 1
-    assert upstream.requests.count("douban") == 0
-    assert lines(result)["douban"].endswith("answers")
+
+    def asked():
+        upstream.requests.clear()
+        found = lines(call("check", "--no-dagster", "--sources", **home))
+        assert [upstream.requests.count(endpoint) for endpoint in ("douban", "search")] == [1, 1]
+        return [found[source][:4].strip() for source in ("douban", "searxng")]
+
+    assert asked() == ["ok", "ok"]
+    with build_library(sqlite_url, [video(1)]) as library:
+        for endpoint in ("douban", "search"):
+            upstream.faults.add(endpoint, "captcha" if endpoint == "douban" else "forbidden")
+        for _ in range(3):
+            assert asked() == ["fail", "fail"]
+        upstream.faults.clear()
+        assert asked() == ["ok", "ok"]
+        assert library.query("SELECT * FROM mac_douban_gate") == [], "the question leaves no trace"
+        assert library.query("SELECT * FROM mac_douban_snapshot") == []

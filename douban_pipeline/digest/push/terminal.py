@@ -72,6 +72,9 @@ def test(channel: str) -> bool:
                     )
                 ]
             )
+        if not channels:
+            problem = terminal_text("{setting} names no channel: there is nothing to send to")
+            raise ProblemsError([problem.format(setting=f"{PREFIX}PUSH_CHANNELS")])
         now = services.now()
         message = Message(
             "【测试】douban_pipeline 推送",
@@ -97,7 +100,7 @@ def test(channel: str) -> bool:
 def show(limit: int) -> None:
     """Print the newest messages."""
     with _opened() as services:
-        with reading(services.ready().engine) as connection:
+        with reading(services.ready(makes_file=False).engine) as connection:
             rows = select_notifications(connection, most=limit)
         _print(rows, services)
 

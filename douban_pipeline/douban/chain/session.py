@@ -102,7 +102,7 @@ class Session:
         seconds = (self.services.clock.now() - self.started).total_seconds()
         quiet = {"outside_active_hours": True} if self.ordered_only else {}
         with reading(self.services.engine) as connection:
-            statuses = status_counts(connection, self.services.tables)
+            statuses = status_counts(connection, self.services.tables, self.services.cms)
         library = {f"library_{status.value.lower()}": count for status, count in statuses.items()}
         return {**metadata, **reconciled, **quiet, **library, "seconds": round(seconds, 2)}
 

@@ -156,7 +156,7 @@ def dry_run_notice(settings: Settings) -> dict[str, str]:
 
 def _undo(recording: Recording, location: str) -> dg.MetadataValue:
     """Return a link to the job that reverts a batch: a dry run first, with the name of the person who recorded it."""
-    launch = links.revert(operator=recording.reviewer, reason=links.UNDONE, batch_id=recording.batch_id)
+    launch = links.revert(reviewer=recording.reviewer, reason=links.UNDONE, batch_id=recording.batch_id)
     return dg.MetadataValue.md(launch_link("撤销这一批", launch, location))
 
 

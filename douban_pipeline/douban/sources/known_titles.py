@@ -41,6 +41,13 @@ def questions_about(video: Video, *, titles_only: bool) -> list[VideoQuery]:
     return [VideoQuery(about, words, title, form) for words, form, title in worded]
 
 
+def famous(provider: HttpSearch, rng: Random) -> KnownTitle:
+    """Return one of `FAMOUS`, as ``provider`` is asked for it."""
+    douban_id, title, year = rng.choice(FAMOUS)
+    [question, *_] = questions_about(Video(vod_id=0, title=title, year=year), titles_only=provider.titles_only)
+    return KnownTitle(question, douban_id)
+
+
 @dataclass(frozen=True, slots=True)
 class KnownTitles:
     """Titles that a search found before: confirmed videos of the library whose subject its archived answer names.
@@ -65,9 +72,7 @@ class KnownTitles:
             known = self._found_by(provider, verdict)
             if known is not None:
                 return known
-        douban_id, title, year = self.rng.choice(FAMOUS)
-        [question, *_] = questions_about(Video(vod_id=0, title=title, year=year), titles_only=provider.titles_only)
-        return KnownTitle(question, douban_id)
+        return famous(provider, self.rng)
 
     def _confirmed(self) -> list[Row[tuple[object, ...]]]:
         verdict = self.tables.verdict

@@ -161,7 +161,7 @@ def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[st
         if given
     ]
     more = f"（{'，'.join(also)}）" if also else ""
-    undo = links.revert(operator=row["reviewer"], reason=links.UNDONE, decision_ids=[row["decision_id"]])
+    undo = links.revert(reviewer=row["reviewer"], reason=links.UNDONE, decision_ids=[row["decision_id"]])
     what = escaped(word_for(CHANGES, row["action"]))
     head = f"决定 {row['decision_id']}：{escaped(row['reviewer'])} {what}{subject}{more}"
     settled = f"，{local_time(row['settled_at'], zone)}" if row["settled_at"] else ""
@@ -175,7 +175,7 @@ def _decision(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[st
 
 def _signed(operator: str) -> dict[str, str]:
     """Return who wrote as who reverts, where that is a person: most often it is the same one who sees the mistake."""
-    return {} if operator == PIPELINE else {"operator": operator, "reason": links.UNDONE}
+    return {} if operator == PIPELINE else {"reviewer": operator, "reason": links.UNDONE}
 
 
 def _change(event: Event, zone: ZoneInfo, location: str) -> tuple[str, list[str]]:

@@ -12,8 +12,9 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.core.ui.launchpad_links import launch_link
 from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
-from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, person_job
+from douban_pipeline.dagster_kit.launchpad import AtLeast, Filled, LaunchpadConfig, PersonName, person_job
 from douban_pipeline.douban import links
+from douban_pipeline.douban.chain.sync.cms_edits import CmsEditsAnswer, asked_edits, settle_edits
 from douban_pipeline.douban.decisions.withdrawal import revert_and_withdraw
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, SomeVideoIds, VideoIds
 from douban_pipeline.douban.services import Services
@@ -40,7 +41,7 @@ LEAST_EVENTS = 20
 class RevertConfig(LaunchpadConfig):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
-    operator: Annotated[str, Filled("正式撤销请填写你的名字", if_written=True)] = Field(
+    reviewer: Annotated[str, Filled("正式撤销请填写你的名字", if_written=True)] = Field(
         "",
         description=page_text("Your name; it is recorded with every write. Not needed for a dry run."),
     )
@@ -60,8 +61,11 @@ class RevertConfig(LaunchpadConfig):
     )
     run_id: str = Field("", description=page_text("All changes of this Dagster run."))
     decision_ids: list[int] = Field(default_factory=list, description=page_text("All writes of these decisions."))
-    reviewer: str = Field("", description=page_text("All writes and decisions of this person."))
-    rule_version: str = Field("", description=page_text("All writes under this rule version."))
+    written_by: str = Field("", description=page_text("All writes and decisions of this person."))
+    rule_version: str = Field(
+        "",
+        description=page_text("All automatic writes under this rule version; with `written_by`, those of that person."),
+    )
     intro_reader: str = Field(
         "", description=page_text("All intros that this reader passed: `reading-4`, or with its model.")
     )
@@ -92,14 +96,14 @@ def revert_writes(context: dg.OpExecutionContext, config: RevertConfig, services
     sought = looked_for(selection, services.settings.zone)
     context.log.info(f"looking for: {sought}")
     change_log = services.change_log(context.run_id)
-    operator, reason = request.operator.strip(), request.reason.strip()
+    reviewer, reason = request.reviewer.strip(), request.reason.strip()
     reason = f"{WRONG_LINK}{reason}" if config.wrong_links else reason
     try:
         reverted = revert_and_withdraw(
             services,
             change_log,
             selection,
-            operator=operator,
+            operator=reviewer,
             reason=reason,
             dry_run=config.dry_run,
             override_cms_lock=config.override_cms_lock,
@@ -160,10 +164,10 @@ def _next(given: Mapping[str, Any], results: Sequence[RevertedChange], batch_id:
     if not results:
         return "—"
     if given["dry_run"]:
-        signed = given["operator"].strip() and given["reason"].strip()
-        text = "确认无误，正式撤销" if signed else "填写 operator 和 reason 后正式撤销"
+        signed = given["reviewer"].strip() and given["reason"].strip()
+        text = "确认无误，正式撤销" if signed else "填写 reviewer 和 reason 后正式撤销"
         return launch_link(text, links.revert(**{**given, "dry_run": False}), location) or "—"
-    undo = links.revert(operator=given["operator"], reason="恢复被撤销的内容", batch_id=batch_id)
+    undo = links.revert(reviewer=given["reviewer"], reason="恢复被撤销的内容", batch_id=batch_id)
     return launch_link("撤销这次撤销", undo, location)
 
 
@@ -188,7 +192,7 @@ revert_changes = person_job(
         "When writes were wrong: a single one, a batch, a run, or everything of a person, a rule version, or a model "
         "that writes or reads intros."
     ),
-    examples={"": {"operator": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
+    examples={"": {"reviewer": "小王", "reason": "该批次年份有误", "dry_run": False, "batch_id": "3f2a9c0d1e5b7a64"}},
     nothing_done="未撤销任何变更",
     tags=PERSON_TAGS,
 )
@@ -247,4 +251,66 @@ video_history = person_job(
 )
 
 
-jobs = [revert_changes, video_history]
+class EditsConfig(LaunchpadConfig):
+    """What is said of columns that were changed in the CMS."""
+
+    reviewer: PersonName = Field("", description=page_text("Your name; it is recorded."))
+    dry_run: bool = Field(True, description=page_text("true: only count them; false: apply the answer."))
+    answer: CmsEditsAnswer = Field(
+        CmsEditsAnswer.keep,
+        description=page_text(
+            "keep: the changes were intended and stay; restore: they were not, and what was written before is written "
+            "again."
+        ),
+    )
+
+
+def answer_edits(context: dg.OpExecutionContext, config: EditsConfig, services: dg.ResourceParam[Services]) -> None:
+    """Answer for columns that were changed in the CMS in many videos."""
+    services.ready()
+    change_log = services.change_log(context.run_id)
+    with reading(services.engine) as connection:
+        columns, edits = asked_edits(services, connection)
+    results = settle_edits(change_log, edits, config.answer, config.reviewer.strip()[:64], dry_run=config.dry_run)
+    restored = sum(bool(item.restored) for item in results)
+    context.log.info(f"{len(edits)} changes of {', '.join(columns) or 'no column'}, {restored} videos restored")
+    context.add_output_metadata(
+        {
+            "dry_run": config.dry_run,
+            "answer": config.answer.name,
+            "columns": ", ".join(columns),
+            "videos": len({edit.vod_id for edit in edits}),
+            "restored": restored,
+            "skipped": len(results) - restored,
+            **({"batch": change_log.batch_id} if restored else {}),
+        }
+    )
+
+
+_SETTLE_EDITS = page_text(
+    """\
+Answer for columns that were changed in the CMS in many videos
+
+A batch edit or another program changed what had been written here. Nothing waits for the answer: it is asked once, and
+what was changed counts as the site's own once it is answered.
+"""
+)
+
+settle_cms_edits = person_job(
+    answer_edits,
+    name="settle_cms_edits",
+    manual=_SETTLE_EDITS,
+    writes=page_text(
+        "A row of `mac_douban_log` for each video; with restore also the columns of the CMS, as a batch that "
+        "`revert_changes` reverts. A dry run only counts them."
+    ),
+    when=page_text("When the alert asks whether a column was meant to be changed in the CMS."),
+    examples={
+        "有意的": {"reviewer": "小王", "dry_run": False, "answer": "keep"},
+        "不是有意的": {"reviewer": "小王", "dry_run": False, "answer": "restore"},
+    },
+    nothing_done="未作回答",
+    tags=PERSON_TAGS,
+)
+
+jobs = [revert_changes, video_history, settle_cms_edits]

@@ -34,14 +34,14 @@ class RevertError(ProblemsError):
 class RevertRequest:
     """A launch as typed; see `ChangeSelection` for the filters, whose times are text here."""
 
-    operator: str
+    reviewer: str
     reason: str
     change_ids: Sequence[int] = ()
     vod_ids: Sequence[int] = ()
     batch_id: str = ""
     run_id: str = ""
     decision_ids: Sequence[int] = ()
-    reviewer: str = ""
+    written_by: str = ""
     rule_version: str = ""
     intro_reader: str = ""
     intro_prompt: str = ""
@@ -75,7 +75,7 @@ def selection_of(services: Services, request: RevertRequest) -> ChangeSelection:
         run_id=request.run_id.strip(),
         vod_ids=tuple(request.vod_ids),
         decision_ids=tuple(request.decision_ids),
-        reviewer=request.reviewer.strip(),
+        reviewer=request.written_by.strip(),
         rule_version=request.rule_version.strip(),
         intro_reader=request.intro_reader.strip(),
         intro_prompt=request.intro_prompt.strip(),
@@ -85,7 +85,7 @@ def selection_of(services: Services, request: RevertRequest) -> ChangeSelection:
     )
     if selection.is_empty and len(moments) == 2:
         problems.append(
-            "请至少填写一项：change_ids、vod_ids、batch_id 或 run_id、decision_ids、reviewer、rule_version、"
+            "请至少填写一项：change_ids、vod_ids、batch_id 或 run_id、decision_ids、written_by、rule_version、"
             "intro_reader、intro_prompt、intro_model、since/until"
         )
     with reading(services.engine) as connection:
@@ -112,7 +112,7 @@ def looked_for(selection: ChangeSelection, zone: ZoneInfo) -> str:
         ("批次", selection.batch_id),
         ("运行", selection.run_id),
         ("审核员", selection.reviewer),
-        ("规则版本", selection.rule_version),
+        (_of_rules(selection), selection.rule_version),
         ("简介的复核者", selection.intro_reader),
         ("简介的提示词版本", selection.intro_prompt),
         ("简介的模型", selection.intro_model),
@@ -126,15 +126,19 @@ def looked_for(selection: ChangeSelection, zone: ZoneInfo) -> str:
     return "；".join(parts)
 
 
+def _of_rules(selection: ChangeSelection) -> str:
+    return "自动写入，规则版本" if selection.automatic else "规则版本"
+
+
 def _plain_problems(request: RevertRequest) -> Iterator[str]:
-    for name in ("operator", "reason"):
+    for name in ("reviewer", "reason"):
         # Who only looks signs nothing.
         if not request.dry_run and not getattr(request, name).strip():
             yield f"请填写 {name}：撤销会以此记入日志"
-    if request.operator.strip().casefold() == PIPELINE:
-        yield f"operator 不能是 {PIPELINE}：撤销是人的决定，请填写您的名字"
-    if len(request.operator.strip()) > MOST_NAME:
-        yield f"operator 最多 {MOST_NAME} 个字符"
+    if request.reviewer.strip().casefold() == PIPELINE:
+        yield f"reviewer 不能是 {PIPELINE}：撤销是人的决定，请填写您的名字"
+    if len(request.reviewer.strip()) > MOST_NAME:
+        yield f"reviewer 最多 {MOST_NAME} 个字符"
     for name in ("change_ids", "vod_ids", "decision_ids"):
         wrong = [value for value in getattr(request, name) if value < 1]
         if wrong:

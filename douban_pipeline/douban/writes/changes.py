@@ -20,6 +20,9 @@ BY_CMS = "cms"
 SEEN_IN_CMS = "cms"
 """The batch of rows that tell what was done in the CMS itself. We only saw it: no run and no rules stand behind it."""
 
+EDITED = "edited"
+"""Action of a row that tells that others changed in the CMS what was written."""
+
 REVERT = "revert"
 """Action of a change that reverts another one."""
 

@@ -11,7 +11,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, exists, func, 
 from douban_pipeline.core.database import chunks
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tables import OwnTables
-from douban_pipeline.douban.writes.changes import BY_CMS, SEEN_IN_CMS
+from douban_pipeline.douban.writes.changes import BY_CMS, PIPELINE, SEEN_IN_CMS
 from douban_pipeline.douban.writes.intro_changes import INTRO
 
 
@@ -27,7 +27,7 @@ class ChangeSelection:
             that is still applied and is not itself a revert. What was reverted in part is behind it.
         decision_ids: All that these decisions wrote.
         reviewer: All that this person wrote, and what followed from the person's decisions.
-        rule_version: All that was written under these rules.
+        rule_version: All that was written under these rules; automatically, unless the filters name people's choices.
         intro_reader: The intros whose second reading was by this reader: its version with its model, or the version.
         intro_prompt: The intros that were written under this version of the prompt.
         intro_model: The intros that this model wrote.
@@ -48,6 +48,12 @@ class ChangeSelection:
     intro_model: str = ""
     since: datetime | None = None
     until: datetime | None = None
+
+    @property
+    def automatic(self) -> bool:
+        """Whether only automatic writes are meant: rules wrote them, and people's choices merely met these rules."""
+        named = (self.change_ids, self.decision_ids, self.reviewer, self.batch_id, self.run_id)
+        return bool(self.rule_version) and not any(named)
 
     @property
     def is_empty(self) -> bool:
@@ -168,6 +174,8 @@ def _queries(tables: OwnTables, selection: ChangeSelection, *columns: ColumnElem
         plain.append(log.c.run_id == selection.run_id)
     if selection.rule_version:
         plain.append(log.c.rule_version == selection.rule_version)
+    if selection.automatic:
+        plain.append(log.c.operator == PIPELINE)
     origin = intro_origin(tables, selection)
     if origin:
         # Read once: as many rows as there are intros, of which there is one a video.

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from douban_pipeline.cms.site_probe import CmsTables, NoRightsError, SiteProbe, probe_site
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.core.database_urls import SCHEMES, DatabaseError, parse_url
+from douban_pipeline.core.database_urls import DatabaseError, parse_url
 from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.grants import MYSQL
@@ -69,7 +69,7 @@ def _asked_url(dialogue: Dialogue, before: str) -> str:
 def _library_url(given: str) -> str:
     url = parse_url(given, setting="--database-url", backends=(*MYSQL, "sqlite"))
     if url.get_backend_name() in MYSQL:
-        url = url.set(drivername=SCHEMES["mysql"], port=url.port or 3306)
+        url = url.set(port=url.port or 3306)
     return url.render_as_string(hide_password=False)
 
 

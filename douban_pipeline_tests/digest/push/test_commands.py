@@ -44,6 +44,13 @@ def test_a_channel_is_tried_before_it_is_relied_on(call: Call, platforms: PushSe
     assert KEY not in done.output + failed.output
 
 
+def test_nothing_to_try_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS")
+    refused = call("push", "--test", "all")
+    assert refused.exit_code == 1
+    assert "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS names no channel" in str(refused.exception)
+
+
 def test_what_waits_is_shown_and_sent(call: Call, platforms: PushServer, tmp_path: Path) -> None:
     with office(tmp_path, platforms.channel("wecom")) as place:
         place.enqueue(now=datetime.now(UTC))

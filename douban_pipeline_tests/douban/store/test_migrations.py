@@ -137,6 +137,27 @@ def test_several_sites_share_a_database_each_with_just_the_tables_we_know(engine
         assert differences(engine, prefix) == []
 
 
+def test_tables_that_stayed_behind_under_the_cms_s_old_prefix_are_found_and_named(engine):
+    create_library(engine, [video(1)], default_types(), prefix="mac_")
+    old, new = migrations.tree_of("mac_"), migrations.tree_of("site_")
+    old.upgrade(engine)
+    create_library(engine, [video(1)], default_types(), prefix="site_")
+    assert "site_douban_video" in new.plan(engine).sql, "two sites in one database"
+    with engine.begin() as connection:
+        for name in ("vod", "type"):
+            connection.exec_driver_sql(f"DROP TABLE mac_{name}")
+    for attempt in (new.upgrade, new.plan, new.ensure):
+        with pytest.raises(DatabaseError, match=r"'mac_'.*RENAME TABLE .*mac_douban_video TO site_douban_video"):
+            attempt(engine)
+    names = sa.inspect(engine).get_table_names()
+    assert not [name for name in names if name.startswith("site_douban")]
+    with engine.begin() as connection:
+        for name in names:
+            if name.startswith("mac_douban_"):
+                connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO site_{name.removeprefix('mac_')}")
+    new.ensure(engine)
+
+
 def test_a_run_on_a_database_that_is_not_set_up_says_what_to_do(engine):
     create_library(engine, [video(7)], default_types())
     with Library(engine.url.render_as_string(hide_password=False)) as library:

@@ -21,7 +21,7 @@ from douban_pipeline.douban.store.shown_status import (
     status_counts,
 )
 from douban_pipeline.douban.store.states import DecisionAction
-from douban_pipeline.douban.store.videos import CLEARED_WITH_ALL
+from douban_pipeline.douban.store.videos import CLEARED_IN_BULK, CLEARED_WITH_ALL
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, video
 
@@ -41,8 +41,8 @@ SYNCED: Mapping[str, Any] = {
 
 @pytest.fixture
 def searched(shared_library: Library) -> Library:
-    """Seven videos: one of each status, one that was never looked at, one whose only calls failed, one that is gone."""
-    library = shared_library.renewed([video(n) for n in range(1, 8)])
+    """Eight videos: one of each status, one that was never looked at, one whose only calls failed, one that is gone."""
+    library = shared_library.renewed([video(n) for n in range(1, 9)])
     library.set_state(1, douban_next_sync_at=START + timedelta(days=9))
     library.set_state(2, **SEARCHED)
     library.set_state(3, douban_review_status="REVIEW", douban_last_sync_at=START)
@@ -50,6 +50,9 @@ def searched(shared_library: Library) -> Library:
     library.set_state(5, douban_review_status="IGNORED", douban_ignore_until=START + timedelta(days=1))
     library.set_state(6, douban_sync_fail_count=2, douban_last_fail_at=START, douban_last_fail_reason="HTTP 500")
     library.set_state(7, **SEARCHED | {"douban_next_sync_at": None})
+    library.execute("DELETE FROM mac_vod WHERE vod_id = 7")
+    held = {"douban_review_status": "REVIEW", "douban_review_reason": CLEARED_IN_BULK, "douban_next_sync_at": None}
+    library.set_state(8, **held)
     return library
 
 
@@ -63,8 +66,8 @@ def shown(library: Library) -> dict[int, str]:
         for wanted in ([each] for each in ShownStatus):
             chosen = connection.execute(sa.select(table.c.vod_id).where(status_condition(table, wanted))).scalars()
             assert set(chosen) == {vod_id for vod_id, status in of_rows.items() if status in wanted}
-        counts = status_counts(connection, library.tables)
-        live = [of_rows[vod_id] for vod_id, state in library.states().items() if state["douban_next_sync_at"]]
+        counts = status_counts(connection, library.tables, library.cms)
+        live = [of_rows[row["vod_id"]] for row in library.query("SELECT vod_id FROM mac_vod")]
     assert counts == {status: live.count(status) for status in ShownStatus}
     return of_rows
 
@@ -78,6 +81,7 @@ def test_only_what_a_search_did_not_find_is_not_found(searched: Library) -> None
         5: "IGNORED",
         6: "UNCHECKED",
         7: "NOT_FOUND",
+        8: "HELD",
     }
     table = searched.tables.video
     with reading(searched.engine) as connection:

@@ -184,7 +184,7 @@ def test_what_was_not_restored_is_reported(scenario):
 def test_a_restore_is_reverted_by_its_batch(scenario):
     scenario.library.set_cms(4, vod_douban_id=7)
     report = Report(scenario.under(restore_locked=True))
-    config = {"operator": "小王", "reason": "现值才对", "dry_run": False, "batch_id": report.metadata["batch"]}
+    config = {"reviewer": "小王", "reason": "现值才对", "dry_run": False, "batch_id": report.metadata["batch"]}
     assert scenario.launch("revert_changes", {"revert_writes": {"config": config}}).output["in_full"] == 1
     assert scenario.cms(4, "vod_douban_id") == (7,)
     again = Report(scenario.under(restore_locked=True))

@@ -75,7 +75,7 @@ def test_what_was_decided_is_reverted_and_applied_again(scenario, action):
 
     def revert_writes(batch_id):
         scenario.clock.advance(minutes=1)
-        config = {"operator": "小王", "reason": "看错了", "dry_run": False, "batch_id": batch_id}
+        config = {"reviewer": "小王", "reason": "看错了", "dry_run": False, "batch_id": batch_id}
         run = scenario.launch("revert_changes", {"revert_writes": {"config": config}})
         assert run.success, run.failure
         assert run.output["skipped"] == run.output["in_part"] == 0

@@ -51,7 +51,7 @@ def decide(scenario, **decision):
 
 
 def revert_writes(scenario, *change_ids):
-    config = {"operator": "小王", "reason": "年份有误", "dry_run": False, "change_ids": list(change_ids)}
+    config = {"reviewer": "小王", "reason": "年份有误", "dry_run": False, "change_ids": list(change_ids)}
     assert scenario.launch("revert_changes", {"revert_writes": {"config": config}}).output["in_full"] == len(change_ids)
 
 
@@ -144,8 +144,8 @@ def test_each_link_reverts_the_change_beside_it(scenario):
         )
         for action in ("lock_id", "link")
     )
-    nobody = {"operator": "", "reason": "", "dry_run": True}
-    person = {"operator": "小李", "reason": UNDONE, "dry_run": True}
+    nobody = {"reviewer": "", "reason": "", "dry_run": True}
+    person = {"reviewer": "小李", "reason": UNDONE, "dry_run": True}
     assert links(tell(scenario, 4)["history"]) == [
         ("撤销最近一步", {"revert_writes": {"config": {**nobody, "vod_ids": [4]}}}),
         (

@@ -36,9 +36,9 @@ def scenario(stage):
     return stage(rows, (*(film for film in FILMS if film is not CLOCKS), {**CLOCKS, "rating": 6.1}), **ALONE)
 
 
-def revert_writes(scenario, *, dry_run=False, operator="小王", reason="年份有误", **chosen):
+def revert_writes(scenario, *, dry_run=False, reviewer="小王", reason="年份有误", **chosen):
     nothing = {"change_ids": [], "batch_id": "", "run_id": ""}
-    config = {"operator": operator, "reason": reason, "dry_run": dry_run, **nothing, **chosen}
+    config = {"reviewer": reviewer, "reason": reason, "dry_run": dry_run, **nothing, **chosen}
     return scenario.launch("revert_changes", {"revert_writes": {"config": config}})
 
 
@@ -144,11 +144,11 @@ def ways(scenario):
     return {
         "batch": {"batch_id": scenario.batch},
         "decisions": {"decision_ids": [first, second]},
-        "reviewer": {"reviewer": "小李"},
+        "reviewer": {"written_by": "小李"},
         "window": {"since": "2026-03-01 12:01"},
         "window with offset": {"since": "2026-03-01T04:00:30Z", "until": "2026-03-01T12:02:00+08:00"},
         "all of it": {
-            "reviewer": "小李",
+            "written_by": "小李",
             "batch_id": scenario.batch,
             "rule_version": RULE_VERSION,
             "until": "2099-01-01 00:00",
@@ -262,7 +262,7 @@ def test_an_order_that_waits_for_its_source_is_withdrawn_too(scenario):
                 "vod_ids": [4, 88],
                 "batch_id": "b",
                 "run_id": "r",
-                "reviewer": "谁",
+                "written_by": "谁",
                 "rule_version": "v",
             },
             [
@@ -281,9 +281,9 @@ def test_an_order_that_waits_for_its_source_is_withdrawn_too(scenario):
                 f"vod_ids 中没有这些影片：{2**40}",
             ],
         ),
-        ({"operator": "pipeline", "change_ids": [1]}, ["operator 不能是 pipeline"]),
-        ({"operator": "Pipeline ", "change_ids": [1]}, ["operator 不能是 pipeline"]),
-        ({"operator": "王" * 65, "change_ids": [1]}, ["operator 最多 64 个字符"]),
+        ({"reviewer": "pipeline", "change_ids": [1]}, ["reviewer 不能是 pipeline"]),
+        ({"reviewer": "Pipeline ", "change_ids": [1]}, ["reviewer 不能是 pipeline"]),
+        ({"reviewer": "王" * 65, "change_ids": [1]}, ["reviewer 最多 64 个字符"]),
         ({}, ["请至少填写一项"]),
         (
             {"vod_ids": [4], "until": "2026-01-01 00:00"},
@@ -343,20 +343,20 @@ def test_what_comes_next_is_a_link_away(scenario):
     written = scenario.play()
     shown = revert_writes(scenario, dry_run=True, run_id=written.run_id)
     config = config_of(shown.output["next"])
-    assert (config["run_id"], config["dry_run"], config["operator"]) == (written.run_id, False, "小王")
+    assert (config["run_id"], config["dry_run"], config["reviewer"]) == (written.run_id, False, "小王")
     assert set(config) == set(RevertConfig.model_fields)
     undone = scenario.launch("revert_changes", {"revert_writes": {"config": config}})
     assert undone.output["in_full"] == 3
     again = config_of(undone.output["next"])
-    assert (again["batch_id"], again["dry_run"], again["operator"]) == (undone.output["batch"], True, "小王")
+    assert (again["batch_id"], again["dry_run"], again["reviewer"]) == (undone.output["batch"], True, "小王")
 
 
 def test_who_only_looks_signs_nothing(scenario):
     written = scenario.play()
-    shown = revert_writes(scenario, dry_run=True, operator="", reason="", run_id=written.run_id)
+    shown = revert_writes(scenario, dry_run=True, reviewer="", reason="", run_id=written.run_id)
     assert shown.output["in_full"] == 3
-    assert "填写 operator 和 reason" in shown.output["next"]
-    assert not revert_writes(scenario, operator="", reason="", run_id=written.run_id).success
+    assert "填写 reviewer 和 reason" in shown.output["next"]
+    assert not revert_writes(scenario, reviewer="", reason="", run_id=written.run_id).success
 
 
 def test_a_step_back_says_which_steps_stay(decided):

@@ -68,7 +68,9 @@ def test_each_filter_finds_its_own(library):
     assert find(decision_ids=(decision,)) == [four, three]
     assert find(reviewer="小李") == [four, three], "the sync that followed goes along"
     assert find(reviewer="pipeline") == [four, two, one]
-    assert find(rule_version="2") == [four, three, two]
+    assert find(rule_version="2") == [four, two], "what a person chose met the rules, and was not written by them"
+    assert find(rule_version="2", reviewer="小李") == [four, three]
+    assert find(rule_version="2", batch_id="b2") == [four, three, two]
     assert find(since=START + timedelta(minutes=1)) == [four, three, two]
     assert find(until=START + timedelta(minutes=1)) == [one]
     assert find(vod_ids=(7, 8, 9)) == [four, two]

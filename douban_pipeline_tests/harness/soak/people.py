@@ -130,7 +130,7 @@ class People:
 
     def _launch_revert(self, operator: str, filters: Mapping[str, Any]) -> int:
         blank = {"change_ids": [], "vod_ids": [], "batch_id": "", "run_id": "", "decision_ids": []}
-        said = {"operator": operator, "reason": "巡检撤销", "dry_run": False, "max_changes": _MOST}
+        said = {"reviewer": operator, "reason": "巡检撤销", "dry_run": False, "max_changes": _MOST}
         return self._launch(operator, "revert_changes", "revert_writes", {**blank, **filters, **said})
 
     def settle(self) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, RowMapping, func, insert, select, update
 from douban_pipeline.cms.maccms import Cms, in_recycle_bin, live_condition
 from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.shown_status import held_in_bulk_condition
 from douban_pipeline.douban.store.states import BY_PEOPLE, ChangeState, DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.tasks import shard_of
@@ -198,7 +199,7 @@ def rule_out(
 
 def held_in_bulk(services: Services, connection: Connection) -> Iterator[Breach]:
     """Yield the videos whose ids were cleared in bulk, and of which nothing is known until somebody answers."""
-    query = select(services.tables.video.c.vod_id).where(*_held(services.tables))
+    query = select(services.tables.video.c.vod_id).where(held_in_bulk_condition(services.tables.video))
     found = connection.execute(query.order_by(services.tables.video.c.vod_id)).scalars().all()
     for vod_id in found:
         text = (
@@ -211,7 +212,7 @@ def settle(services: Services, answer: ClearedIdsAnswer, reviewer: str, *, dry_r
     """Answer for all ids that were cleared in bulk; return how many there are."""
     video, now = services.tables.video, services.clock.now()
     with reading(services.engine) as connection:
-        held = connection.execute(select(video.c.vod_id, video.c.vod_douban_id).where(*_held(services.tables)))
+        held = connection.execute(select(video.c.vod_id, video.c.vod_douban_id).where(held_in_bulk_condition(video)))
         states = held.mappings().all()
     if dry_run:
         return len(states)
@@ -228,13 +229,8 @@ def settle(services: Services, answer: ClearedIdsAnswer, reviewer: str, *, dry_r
                 "douban_review_reason": CLEARED_IN_CMS,
                 "douban_next_sync_at": now,
             }
-            these = (video.c.vod_id.in_([state["vod_id"] for state in some]), *_held(services.tables))
+            these = (video.c.vod_id.in_([state["vod_id"] for state in some]), held_in_bulk_condition(video))
             connection.execute(update(video).where(*these).values(free))
 
     run_transaction(services.engine, apply)
     return len(states)
-
-
-def _held(tables: OwnTables) -> tuple[Any, ...]:
-    video = tables.video
-    return (video.c.douban_review_status == ReviewStatus.REVIEW, video.c.douban_review_reason == CLEARED_IN_BULK)

@@ -1,19 +1,10 @@
 """Guards on what was written. Add one here when it compares the CMS with what the log says."""
 
-from sqlalchemy import Connection
-
 from douban_pipeline.core.language import page_text
-from douban_pipeline.dagster_kit.guard_checks import Guard, GuardResult, guard_checks
+from douban_pipeline.dagster_kit.guard_checks import Guard, guard_checks
 from douban_pipeline.douban.chain.sync import guards
 from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.partitions import BREACHES
-from douban_pipeline.douban.services import Services
-
-
-def _overwritten(services: Services, connection: Connection) -> GuardResult:
-    over = guards.overwritten(services, connection)
-    return GuardResult(over.found, stops=over.widespread)
-
 
 checks = [
     guard_checks(
@@ -49,11 +40,11 @@ checks = [
             Guard(
                 "writes_take_hold",
                 page_text(
-                    "Values written in the last 24 hours are still in the CMS. Single differences "
-                    "are edits by others: they warn, and `cms_drift` shows by whom. Many at once "
-                    "stop the run: a program overwrites the values."
+                    "Values written in the last 24 hours are still in the CMS. Differences are edits by others: they "
+                    "warn, and `cms_drift` shows by whom. Many at once are a question (`settle_cms_edits`)."
                 ),
-                _overwritten,
+                guards.overwritten,
+                warns=True,
             ),
         ),
         shown=BREACHES,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from sqlalchemy import Connection, String, and_, bindparam, func, or_, select, t
 
 from douban_pipeline.core.database import chunks, reading, run_statement
 from douban_pipeline.core.owner import is_dead
+from douban_pipeline.douban.chain.sync.cms_edits import WINDOW, cms_edits
 from douban_pipeline.douban.chain.sync.fields import is_empty
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import BY_MATCH, ChangeState, ReviewStatus
@@ -19,13 +19,7 @@ from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.changes import PIPELINE, RESTORE, decode
 from douban_pipeline.douban.writes.refusals import SYNOPSIS_COLUMNS
 
-_MANY, _SHARE = 10, 0.2
-"""From how many videos on, and from what share of those written, differences are more than single edits."""
-
 _MAY_HAVE_WRITTEN = (ChangeState.APPLIED, ChangeState.PREPARED)
-
-WINDOW = timedelta(hours=24)
-"""How far back writes are looked at: far enough for every run to be seen by the next ones, near enough to be cheap."""
 
 
 def blanked(services: Services, connection: Connection) -> Iterator[Breach]:
@@ -89,47 +83,10 @@ def log_disagrees(services: Services, connection: Connection) -> Iterator[Breach
         yield Breach(row.vod_id, f"豆瓣 ID {row.vod_douban_id} 没有对应的变更记录")
 
 
-@dataclass(frozen=True, slots=True)
-class Overwritten:
-    """Written columns that hold another value by now, and how many videos were written in all."""
-
-    found: list[Breach]
-    written: int
-
-    @property
-    def widespread(self) -> bool:
-        """Whether there are more than a few edited rows, so that something in the CMS rewrites our values."""
-        videos = len({breach.vod_id for breach in self.found})
-        return videos >= _MANY and videos > _SHARE * self.written
-
-
-def overwritten(services: Services, connection: Connection) -> Overwritten:
-    """Find columns that no longer hold what their newest applied change of the window wrote.
-
-    Unless the CMS itself saved the row since (its `vod_time`, in whole seconds, is not earlier). A change that only
-    records what was there, as one that locks a synopsis does, wrote nothing.
-    """
-    newest: dict[int, dict[str, tuple[Any, Any]]] = {}
-    times: dict[int, int] = {}
-    for change in _writes(services, connection, automatic=False):
-        vod_id = change["vod_id"]
-        times[vod_id] = int(change["applied_at"].timestamp())
-        old, known = decode(change["old_values"]), newest.setdefault(vod_id, {})
-        for column, value in decode(change["new_values"]).items():
-            known[column] = (change["change_id"], value)
-            if old.get(column) == value:
-                del known[column]
-    found = []
-    for vod_ids in chunks(sorted(newest)):
-        for vod_id, row in services.cms.rows(connection, vod_ids).items():
-            if row["vod_time"] >= times[vod_id]:
-                continue
-            found += [
-                Breach(vod_id, f"{column} 与变更 {change_id} 写入的值不一致")
-                for column, (change_id, value) in newest[vod_id].items()
-                if row[column] != value
-            ]
-    return Overwritten(found, len(newest))
+def overwritten(services: Services, connection: Connection) -> Iterator[Breach]:
+    """Find written columns that others changed since: see `cms_edits`."""
+    for edit in cms_edits(services, connection).found:
+        yield Breach(edit.vod_id, f"{edit.column} 与变更 {edit.change_id} 写入的值不一致")
 
 
 def visit_not_ahead(services: Services, connection: Connection) -> Iterator[Breach]:
@@ -165,17 +122,20 @@ def changes_of_run(tables: OwnTables, connection: Connection, run_id: str) -> di
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _writes(services: Services, connection: Connection, *, automatic: bool = True) -> Iterator[Any]:
-    """Yield the applied changes of the window, the oldest first.
+def _writes(services: Services, connection: Connection) -> Iterator[Any]:
+    """Yield the automatic changes of the window that are applied, the oldest first.
 
-    Restoring what a lock protects counts as no automatic write: a lock may protect an empty column.
+    Restoring what a lock protects is none: a lock may protect an empty column.
     """
     log = services.tables.log
     # A day holds tens of thousands: only what is needed is read.
-    read = (log.c.change_id, log.c.vod_id, log.c.old_values, log.c.new_values, log.c.applied_at)
-    query = select(*read).where(log.c.state == ChangeState.APPLIED, log.c.applied_at >= services.clock.now() - WINDOW)
-    if automatic:
-        query = query.where(log.c.operator == PIPELINE, log.c.action != RESTORE)
+    read = (log.c.change_id, log.c.vod_id, log.c.old_values, log.c.new_values)
+    query = select(*read).where(
+        log.c.state == ChangeState.APPLIED,
+        log.c.applied_at >= services.clock.now() - WINDOW,
+        log.c.operator == PIPELINE,
+        log.c.action != RESTORE,
+    )
     yield from connection.execute(query.order_by(log.c.change_id)).mappings()
 
 

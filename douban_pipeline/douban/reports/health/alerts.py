@@ -20,13 +20,14 @@ from douban_pipeline.core.database import insert_missing, reading, run_statement
 from douban_pipeline.core.messages.robots import post_alert
 from douban_pipeline.core.messages.types import DeliveryError, Message
 from douban_pipeline.core.ui.presentation import local_time
-from douban_pipeline.douban.reports.health.causes import RUN, Cause
+from douban_pipeline.douban.reports.health.causes import RUN, SHARED, Cause, job_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 
 QUIET = timedelta(hours=30)
 """The cause of a failed run counts as gone when it was not met for this long: longer than a day, so that a nightly job
 that fails every night is reported once."""
+SHARED_QUIET = timedelta(hours=1)
 _QUERY = re.compile(r"(https?://[^\s?#]+)[?#]\S*")
 _LEAST_SECRET = 6
 """Least length of a secret that is removed from texts: a shorter value may occur in a text by chance."""
@@ -95,9 +96,10 @@ def settle(services: Services, kinds: Collection[str], causes: Iterable[Cause]) 
 
 
 def end_quiet_runs(services: Services) -> None:
-    """Close the alerts of failed runs whose cause was not met for `QUIET`."""
+    """Close the alerts of failed runs whose cause was not met for `QUIET`, `SHARED_QUIET` if many jobs share it."""
     for alert in open_alerts(services):
-        if alert.kind == RUN and services.clock.now() - alert.last_at > QUIET:
+        quiet = SHARED_QUIET if alert.kind == RUN and job_of(alert.cause) == SHARED else QUIET
+        if alert.kind == RUN and services.clock.now() - alert.last_at > quiet:
             end_alert(services, alert.cause)
 
 

@@ -6,14 +6,24 @@ import dagster as dg
 
 from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
-from douban_pipeline.dagster_kit.runs import has_recovered, passed, was_launched_again
+from douban_pipeline.dagster_kit.run_failures import end_vanished
+from douban_pipeline.dagster_kit.runs import code_location_of, has_recovered, passed, was_launched_again
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.match.assets import scored_matches
 from douban_pipeline.douban.chain.match.revisits import revisit_doubted
 from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.intros.assets import ai_intros
 from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
-from douban_pipeline.douban.reports.health.causes import GUARD, MEASURED, RUN, current_causes, guard_of, job_of, run_of
+from douban_pipeline.douban.reports.health.causes import (
+    GUARD,
+    MEASURED,
+    RUN,
+    SHARED,
+    current_causes,
+    guard_of,
+    job_of,
+    launch_in,
+)
 from douban_pipeline.douban.reports.health.metrics import Health, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
@@ -42,6 +52,8 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     sent once for as long as they last, to the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if it is set. A task that
     was requeued after a failure counts as failed; one that waits for a closed source does not.
     """
+    for run_id in end_vanished(context.instance, code_location_of(context.run)):
+        context.log.warning(f"the process of run {run_id} is gone: it is marked as failed")
     services.ready()
     zone = services.settings.zone
     before = samples.newest_before(services, services.clock.now(), within=_RECENT)
@@ -93,9 +105,9 @@ def end_recovered_runs(services: Services, instance: dg.DagsterInstance) -> None
     What a person launched is done once it succeeded with the same config: another person's success says nothing of it.
     """
     for alert in alerts.open_alerts(services):
-        if alert.kind != RUN:
+        if alert.kind != RUN or job_of(alert.cause) == SHARED:
             continue
-        launched = run_of(alert.cause)
+        launched = launch_in(alert.cause)
         done = (
             was_launched_again(instance, launched)
             if launched

@@ -25,20 +25,30 @@ from douban_pipeline.core.run_failures import (
     work_in_words,
 )
 from douban_pipeline.core.ui.presentation import local_time
+from douban_pipeline.douban.chain.due.cleared_ids import held_in_bulk
+from douban_pipeline.douban.chain.sync.cms_edits import QUESTION as CMS_EDITS
+from douban_pipeline.douban.chain.sync.cms_edits import asked_edits
 from douban_pipeline.douban.reports.health.metrics import DAY, Health
 from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
-from douban_pipeline.douban.wording import SOURCE_NAMES, word_for
+from douban_pipeline.douban.wording import COLUMNS, SOURCE_NAMES, word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
-MEASURED = frozenset({BREAKER, FAILING, BUDGET})
+QUESTION = "question"
+"""Something was done in the CMS, and a person is to say whether it was intended. The cause names the job that takes the
+answer."""
+SHARED = "*"
+"""In the place of a job in the name of a cause that many jobs share, such as a full disk."""
+MEASURED = frozenset({BREAKER, FAILING, BUDGET, QUESTION})
 """Kinds of causes whose beginning and end a measurement finds."""
 SHORT_PAUSE = timedelta(minutes=2)
 """A breaker that closes again within this time raises no alert: a source that answers 429 without a duration is not
 called for a minute, which is normal pacing."""
+_WRITES = frozenset({"synced_fields", "ai_intros"})
+"""Assets that write into the CMS."""
 _MOST_NAMED = 10
 _MOST_FAILING = 1000
 _LONGEST_NAME = 190
@@ -51,7 +61,7 @@ _VARIABLE = re.compile(
 )
 
 
-_RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+_LAUNCH = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|backfill-\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,12 @@ def current_causes(services: Services, health: Health, before: HealthSample | No
         health: The current measurement.
         before: The measurement before this one, if it is recent.
     """
-    return [*_breakers(services, health, before), *_failing(services, health), *_budget(services.settings, health)]
+    return [
+        *_breakers(services, health, before),
+        *_failing(services, health),
+        *_budget(services.settings, health),
+        *_questions(services),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +103,14 @@ class FailedRun:
 
     Attributes:
         job: Its job.
-        shards: The shards it covers, in order; none if it has none.
+        shards: The shards that it covers, or that its whole backfill lost so far, in order; none if it has none.
         assets: The assets it was to materialize, for a run of Dagster's own job.
         link: Address of its page.
         launched_by: Who launches its work again.
         begun: Whether a step of it began.
         recorded: What it left behind, as a clause, if a person launched it.
         dry_run: Whether it was to check alone; None if its job does not know that.
-        launch: Its id if a person launched a job of ops, which is a cause of its own each time; empty otherwise.
+        launch: Its id, or its backfill's, if a person launched it, which is a cause of its own each time; else empty.
         relaunch: Address of the launchpad with its config; empty if there is none.
     """
 
@@ -136,6 +151,11 @@ def run_cause(run: FailedRun, step: str, error: str) -> Cause:
         name = cause_name(RUN, run.job, run.launch, step, normalised(line))
         title = f"{'没有做完' if run.begun else '没有执行'}，请重新启动：{where}"
         return Cause(name, RUN, title, "\n".join([work, *look, *reasons, *link]))
+    if likely.shared:
+        said = [f"这次的工作：{work}", *reasons[1:], *link, "因此失败的运行只提醒这一次；一小时没有再出现，就算过去了"]
+        return Cause(
+            cause_name(RUN, SHARED, "", likely.reason), RUN, f"运行失败（{likely.reason}）：{where}", "\n".join(said)
+        )
     lasting = "同一原因只提醒一次；作业恢复正常后若再次失败，会重新提醒"
     detail = [f"这次的工作：{work}", *reasons, *link, lasting]
     return Cause(cause_name(RUN, run.job, step, normalised(line)), RUN, f"运行失败：{where}", "\n".join(detail))
@@ -161,14 +181,14 @@ def recorded_by_run(services: Services, run_id: str) -> str:
 
 
 def job_of(name: str) -> str:
-    """Return the job of a failed run's cause, by the cause's name."""
+    """Return the job of a failed run's cause, or the one that takes an answer, by the cause's name."""
     return name.split(":", 2)[1]
 
 
-def run_of(name: str) -> str:
-    """Return the run that a person launched, by the name of its cause; empty for a cause of other runs."""
+def launch_in(name: str) -> str:
+    """Return the run or backfill that a person launched, by the name of its cause; empty for a cause of other runs."""
     found = name.split(":", 3)[2]
-    return found if _RUN_ID.fullmatch(found) else ""
+    return found if _LAUNCH.fullmatch(found) else ""
 
 
 def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:
@@ -181,11 +201,13 @@ def guard_cause(asset: str, check: str, said: str, shards: str) -> Cause:
         shards: The shards it names; may be empty.
     """
     where = f"，分片 {shards}" if shards else ""
+    # Guards after the writing find what was written.
+    wrote = "本次已写入的内容仍在（可用 revert_changes 按运行撤销）" if asset in _WRITES else "这次运行没有写入"
     return Cause(
         cause_name(GUARD, asset, check),
         GUARD,
         f"守卫未通过：{asset} / {check}",
-        f"{one_line(said) or '没有说明'}{where}\n后续步骤已停止，不会写入；在 Dagster 中打开该检查查看所列影片",
+        f"{one_line(said) or '没有说明'}{where}\n后续步骤已停止，{wrote}；在 Dagster 中打开该检查查看所列影片",
     )
 
 
@@ -311,4 +333,27 @@ def _budget(settings: Settings, health: Health) -> Iterable[Cause]:
             "AI 简介今日预算已用完",
             f"已花 {spending.usd:.4f} 美元，预算 {spending.budget_usd:g} 美元，写成 {spending.written} 篇\n"
             "明天自动继续，或调高 DOUBAN_PIPELINE_LLM_BUDGET_USD_PER_DAY",
+        )
+
+
+def _questions(services: Services) -> Iterable[Cause]:
+    with reading(services.engine) as connection:
+        held = sum(1 for _ in held_in_bulk(services, connection))
+        columns, edits = asked_edits(services, connection)
+    if held:
+        yield Cause(
+            cause_name(QUESTION, "settle_cleared_ids"),
+            QUESTION,
+            f"{held:,} 部影片的豆瓣 ID 在 CMS 中一并被清空（不是本程序），是有意的吗？",
+            "回答之前不匹配、不关联、不写入这些影片，其余照常\n"
+            "用作业 settle_cleared_ids 回答：误操作选 rematch，关联是错的选 rule_out；ID 恢复后自动恢复关联",
+        )
+    if columns:
+        named = "、".join(word_for(COLUMNS, column) for column in columns)
+        yield Cause(
+            cause_name(CMS_EDITS + ",".join(columns)),
+            QUESTION,
+            f"{len({edit.vod_id for edit in edits}):,} 部影片的 {named} 在 CMS 中被改（不是本程序），是有意的吗？",
+            "一切照常运行，只问这一次\n"
+            "用作业 settle_cms_edits 回答：有意的选 keep，不是有意的选 restore（写回改动之前的值）",
         )

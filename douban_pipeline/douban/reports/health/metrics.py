@@ -197,7 +197,7 @@ def measure(services: Services) -> Health:
             at=now,
             due=due_count(connection, services),
             oldest_due=oldest_due(connection, services),
-            statuses=status_counts(connection, services.tables),
+            statuses=status_counts(connection, services.tables, services.cms),
             open_tasks=open_tasks(connection, services),
             closed_tasks=closed,
             last_hour=outcomes_since(connection, services, now - HOUR),

@@ -21,7 +21,7 @@ from douban_pipeline.dagster_kit.run_failures import (
     op_configs,
     relaunch_path,
 )
-from douban_pipeline.dagster_kit.runs import partitions_of_run
+from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, failed_of_backfill, launch_of, partitions_of_run
 from douban_pipeline.douban.links import run_path
 from douban_pipeline.douban.partitions import shards
 from douban_pipeline.douban.reports.health.alerts import raise_alert, send, send_waiting, without_secrets
@@ -126,20 +126,29 @@ def _failed_run(
 ) -> FailedRun:
     by = launched_by(run, queue_kinds=_QUEUE_KINDS)
     dry_run = next((config["dry_run"] for config in op_configs(run) if "dry_run" in config), None)
+    backfill = BACKFILL_ID_TAG in run.tags
     by_hand = by is LaunchedBy.PERSON and not is_of_assets(instance, run)
     relaunch = relaunch_path(run) if by_hand else ""
     return FailedRun(
         run.job_name,
-        tuple(partitions_of_run(run, shards.get_partition_keys())),
+        tuple(sorted(_lost_shards(instance, run))),
         tuple(sorted(key.to_user_string() for key in run.asset_selection or ())),
         link=f"{ui_url}{run_path(run.run_id)}" if ui_url else "",
         launched_by=by,
         begun=end.begun,
         recorded=recorded(run) if by_hand and end.begun and dry_run is not True else "",
         dry_run=dry_run,
-        launch=run.run_id if by_hand else "",
+        launch=launch_of(run) if by_hand or backfill else "",
         relaunch=f"{ui_url}{relaunch}" if ui_url and relaunch else "",
     )
+
+
+def _lost_shards(instance: dg.DagsterInstance, run: dg.DagsterRun) -> set[str]:
+    """Return the shards of a run that failed and, if it is part of a backfill, of all its runs that failed so far."""
+    runs = [run]
+    if BACKFILL_ID_TAG in run.tags:
+        runs += [record.dagster_run for record in failed_of_backfill(instance, launch_of(run))]
+    return {shard for each in runs for shard in partitions_of_run(each, shards.get_partition_keys())}
 
 
 def _failed_guards(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterable[dg.AssetCheckEvaluation]:

@@ -13,15 +13,25 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, case, func, select
 
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.douban.reports.health.alerts import Alert, open_alerts
-from douban_pipeline.douban.reports.health.causes import BREAKER, BUDGET, FAILING, GUARD, RUN, guard_of
+from douban_pipeline.douban.reports.health.causes import (
+    BREAKER,
+    BUDGET,
+    FAILING,
+    GUARD,
+    QUESTION,
+    RUN,
+    guard_of,
+    job_of,
+)
 from douban_pipeline.douban.reports.health.report import duration
 from douban_pipeline.douban.reports.health.samples import newest_before
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, finished_tasks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState, IntroState, TaskStatus
 from douban_pipeline.douban.wording import CHANGES, VERDICTS, word_for
-from douban_pipeline.douban.writes.changes import PIPELINE, REVERT
+from douban_pipeline.douban.writes.changes import PIPELINE, REVERT, SEEN_IN_CMS
 
 DAY = timedelta(hours=24)
 QUIET = timedelta(minutes=30)
@@ -59,7 +69,7 @@ def troubles(services: Services, found: Statistics) -> list[Trouble]:
     """Return the current problems: open alerts, missing measurements, and failed writes, tasks and decisions."""
     return [
         *_silence(services),
-        *map(_alerted, open_alerts(services)),
+        *(_alerted(services, alert) for alert in open_alerts(services)),
         *_left_undone(found, _refused_decisions(services)),
     ]
 
@@ -76,12 +86,14 @@ def _silence(services: Services) -> Iterator[Trouble]:
         )
 
 
-def _alerted(alert: Alert) -> Trouble:
+def _alerted(services: Services, alert: Alert) -> Trouble:
     lines = [line for line in alert.detail.splitlines() if line.strip()]
-    return Trouble(alert.title, "；".join(lines[:2]), _page_of(alert), alert.first_at)
+    return Trouble(alert.title, "；".join(lines[:2]), _page_of(services, alert), alert.first_at)
 
 
-def _page_of(alert: Alert) -> str:
+def _page_of(services: Services, alert: Alert) -> str:
+    if alert.kind == QUESTION:
+        return job_path(job_of(alert.cause), services.location)
     if alert.kind == GUARD:
         return f"/assets/{guard_of(alert.cause)[0]}?view=checks"
     return {
@@ -139,13 +151,15 @@ def _judged(services: Services, connection: Connection, since: datetime) -> Iter
 def _written(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
     log = services.tables.log
     by_hand = case((log.c.operator == PIPELINE, 0), else_=1)
-    query = select(log.c.action, by_hand, func.count()).where(log.c.applied_at >= since).group_by(log.c.action, by_hand)
+    # What was seen in the CMS is noted in the log, and was written by nobody here.
+    written = (log.c.applied_at >= since, log.c.batch_id != SEEN_IN_CMS)
+    query = select(log.c.action, by_hand, func.count()).where(*written).group_by(log.c.action, by_hand)
     machine: Counter[str] = Counter()
     people: Counter[str] = Counter()
     for action, hand, count in connection.execute(query).tuples():
         (people if hand else machine)[action] += count
     reverted = machine.pop(REVERT, 0) + people.pop(REVERT, 0)
-    for what, counts in (("自动写入 CMS", machine), ("按人工决定写入", people)):
+    for what, counts in (("自动写入 CMS", machine), ("按人工决定处理", people)):
         if counts:
             kinds = [f"{word_for(CHANGES, action)} {count:,}" for action, count in sorted(counts.items())]
             yield Deed(f"{what} {counts.total():,} 条变更：{'，'.join(kinds)}。", "list_log.html")

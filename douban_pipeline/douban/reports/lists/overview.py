@@ -16,6 +16,7 @@ from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, tro
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, statistics
 from douban_pipeline.douban.reports.lists.system_states import WORDS, SystemState, system_states
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.settings import variable
 
 RENEWED_SECONDS = 120
 """How often the page is written, and reloaded by a browser that has it open, in seconds."""
@@ -30,7 +31,7 @@ _IN_DAGSTER = (
     ("运行", "/runs", "正在做什么，做过什么"),
     ("作业", "/jobs", "手动启动：导入、撤销、暂停来源……"),
     ("健康", "/assets/pipeline_health", "积压、失败、耗时、花费"),
-    ("数据源", "/assets/source_gates", "断路器、速度、配额"),
+    ("数据源", "/assets/source_gates", "熔断、速度、配额"),
     ("定时与传感器", "/automation", "自动运行的开关"),
 )
 
@@ -80,7 +81,7 @@ def _tables(
     )
     per_list = {
         "review": (found.in_review, "影片"),
-        "missing": (found.without_id, "影片"),
+        "missing": (found.missing, "影片"),
         "duplicates": (found.shared, "影片"),
         "locked": (found.locked_ids, "影片"),
         "intros": (found.locked_intros, "已锁定"),
@@ -127,6 +128,7 @@ def _cards(found: Statistics) -> list[Card]:
         Card("未检查", f"{found.unchecked:,}", "还没有查找，或要重新查找"),
         Card("未找到", f"{found.not_found:,}", "查找过，没有合适的条目"),
         Card("待审核", f"{found.in_review:,}", "等待人工"),
+        *([Card("等待回答", f"{found.held:,}", "ID 在 CMS 中一并被清空")] if found.held else []),
         Card("豆瓣 ID 重复", f"{found.shared:,}", "与他片共用一个 ID"),
         Card("冲突", f"{found.conflicts:,}", "待审核中有冲突项的影片"),
         Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
@@ -148,9 +150,12 @@ def _there(services: Services, page: str) -> str:
     return page if page.startswith("/") or (services.reports.path / page).is_file() else "/asset-groups"
 
 
-def _lead(wrong: Sequence[Trouble], systems: Sequence[SystemState], found: Statistics) -> tuple[str, str]:
+def _lead(
+    wrong: Sequence[Trouble], systems: Sequence[SystemState], found: Statistics, *, dry_run: bool
+) -> tuple[str, str]:
     """Return the state of all systems in one line; videos in review are mentioned, but do not count as a problem."""
     waiting = f"；{found.in_review:,} 部影片等人审核" if found.in_review else ""
+    waiting += f"；现在是试运行，什么都不写入 CMS（{variable('dry_run')}=true）" if dry_run else ""
     failed = [f"{each.title}有故障" for each in systems if each.state == "fail"]
     doubtful = [each.title for each in systems if each.state == "warn"]
     mind = f"；请留意{'、'.join(doubtful)}" if doubtful else ""
@@ -188,7 +193,7 @@ def write_overview(services: Services) -> Statistics:
         figures,
         page_frame(services),
         services.clock.now(),
-        lead=_lead(wrong, systems, found),
+        lead=_lead(wrong, systems, found, dry_run=services.settings.dry_run),
         renewed_seconds=RENEWED_SECONDS,
     )
     services.reports.write(OVERVIEW[1], page)

@@ -14,11 +14,12 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select, true
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.shown_status import ShownStatus, status_counts
+from douban_pipeline.douban.store.shown_status import ShownStatus, gone_condition, held_in_bulk_condition, status_counts
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus, TaskStatus
 from douban_pipeline.matching.codes import LABELS
 
 UNWRITTEN_DAYS = 7
+UNDECIDED = (ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)
 _CONFLICTS = tuple(label for label in LABELS.values() if label.endswith("冲突"))
 """Labels with which a review reason's sentences begin where two known facts contradict each other."""
 
@@ -31,9 +32,11 @@ class Statistics:
         total: Videos on the site.
         with_id: Videos with an id in the CMS.
         without_id: Videos without one.
+        missing: Videos without one that are not ignored.
         unchecked: Videos that were never searched for, or must be searched for again.
         not_found: Videos for which a search found no subject.
         in_review: Videos that wait for a person.
+        held: Videos whose id was cleared in the CMS with many others, which wait for one answer.
         ignored: Videos that are ignored.
         shared: Videos that share their id with other videos.
         conflicts: Videos that wait for a person, with a conflict of title, year, region, director or kind.
@@ -51,9 +54,11 @@ class Statistics:
     total: int
     with_id: int
     without_id: int
+    missing: int
     unchecked: int
     not_found: int
     in_review: int
+    held: int
     ignored: int
     shared: int
     conflicts: int
@@ -83,23 +88,28 @@ def statistics(services: Services) -> Statistics:
         def count(*conditions: ColumnElement[bool]) -> int:
             return int(connection.execute(select(func.count()).where(*conditions)).scalar_one())
 
-        def live(condition: ColumnElement[bool]) -> int:
-            # From an index, less the few without a next visit: those were deleted in the CMS.
-            return count(condition) - count(condition, video.c.douban_next_sync_at.is_(None))
+        def live(*conditions: ColumnElement[bool]) -> int:
+            # From an index, less those that were deleted in the CMS.
+            return count(*conditions) - count(*conditions, gone)
 
-        statuses = status_counts(connection, services.tables)
-        with_id = live(video.c.vod_douban_id > 0)
+        gone = gone_condition(services.tables, services.cms)
+        statuses = status_counts(connection, services.tables, services.cms)
+        held = statuses[ShownStatus.HELD]
+        # Of those that wait for an answer the subject is known, and the CMS has none.
+        with_id = live(video.c.vod_douban_id > 0) - held
         total = sum(statuses.values())
         finished = finished_tasks(services, connection, start)
         return Statistics(
             total=total,
             with_id=with_id,
-            without_id=max(total - with_id, 0),
+            without_id=total - with_id,
+            missing=held + live(video.c.douban_review_status.in_(UNDECIDED), video.c.vod_douban_id == 0),
             unchecked=statuses[ShownStatus.UNCHECKED],
             not_found=statuses[ShownStatus.NOT_FOUND],
             in_review=statuses[ShownStatus.REVIEW],
+            held=held,
             ignored=statuses[ShownStatus.IGNORED],
-            shared=_shared(services, connection),
+            shared=_shared(services, connection, gone),
             conflicts=count(
                 video.c.douban_review_status == ReviewStatus.REVIEW,
                 video.c.douban_next_sync_at.is_not(None),
@@ -120,11 +130,11 @@ def statistics(services: Services) -> Statistics:
         )
 
 
-def _shared(services: Services, connection: Connection) -> int:
+def _shared(services: Services, connection: Connection, gone: ColumnElement[bool]) -> int:
     video, size = services.tables.video, func.count().label("size")
     query = select(video.c.vod_douban_id, size).where(video.c.vod_douban_id > 0).group_by(video.c.vod_douban_id)
     shared = dict(connection.execute(query.having(size > 1)).tuples().all())
-    deleted = dict(connection.execute(query.where(video.c.douban_next_sync_at.is_(None))).tuples().all())
+    deleted = dict(connection.execute(query.where(or_(gone, held_in_bulk_condition(video)))).tuples().all())
     sizes = (count - deleted.get(douban_id, 0) for douban_id, count in shared.items())
     return sum(count for count in sizes if count > 1)
 

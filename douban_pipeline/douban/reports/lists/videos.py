@@ -34,11 +34,17 @@ from douban_pipeline.douban.reports.lists.named_list import (
     view,
 )
 from douban_pipeline.douban.reports.lists.review_cells import review_cells
+from douban_pipeline.douban.reports.lists.statistics import UNDECIDED
 from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.review.records.snapshot import newest_candidates, newest_verdicts
 from douban_pipeline.douban.review.worklist.order import value_of
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.shown_status import ShownStatus, shown_status, shown_status_column
+from douban_pipeline.douban.store.shown_status import (
+    ShownStatus,
+    held_in_bulk_condition,
+    shown_status,
+    shown_status_column,
+)
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
 from douban_pipeline.douban.wording import NEVER_SEARCHED, REVIEW_STATUSES, word_for
@@ -268,9 +274,8 @@ def missing_list(services: Services) -> NamedList:
     rows = video_rows(
         services,
         [
-            video.c.douban_review_status.in_((ReviewStatus.NOT_FOUND, ReviewStatus.REVIEW)),
-            video.c.vod_douban_id == 0,
-            video.c.douban_next_sync_at.is_not(None),
+            video.c.douban_review_status.in_(UNDECIDED),
+            or_(video.c.vod_douban_id == 0, held_in_bulk_condition(video)),
         ],
         {"updated": video.c.vod_time},
         video.c.vod_time,
@@ -287,6 +292,7 @@ def _missing_figures(counts: ListCounts) -> Figures:
 
     statuses = {"unchecked": ShownStatus.UNCHECKED, "not_found": ShownStatus.NOT_FOUND, "in_review": ShownStatus.REVIEW}
     out = counts.of("scope", _OUT_OF_SCOPE)
+    held = counts.of("status", REVIEW_STATUSES[ShownStatus.HELD])
     return Figures(
         {
             "missing": counts.rows,
@@ -298,6 +304,7 @@ def _missing_figures(counts: ListCounts) -> Figures:
             card(ShownStatus.UNCHECKED, "还没有查找，范围内的会自动轮到"),
             card(ShownStatus.NOT_FOUND, "查找过，会定期重新查找"),
             card(ShownStatus.REVIEW, "有候选，见 review_queue"),
+            *([card(ShownStatus.HELD, "ID 在 CMS 中一并被清空，见作业 settle_cleared_ids")] if held else []),
             *([Card(_OUT_OF_SCOPE, f"{out:,}", "按分类，不会查找", address=view(scope=_OUT_OF_SCOPE))] if out else []),
         ],
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Collection
+from functools import cache, partial
 from pathlib import Path
 
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.douban.store.tables import own_tables
 
@@ -12,6 +14,20 @@ from douban_pipeline.douban.store.tables import own_tables
 def version_table(prefix: str) -> str:
     """Return the name of the table in which Alembic notes the version."""
     return f"{prefix}douban_version"
+
+
+def _left_behind(prefix: str, names: Collection[str]) -> str:
+    """Return what to do about our tables under a prefix that no CMS has any more: its tables were renamed."""
+    for name in sorted(names) if f"{prefix}vod" in names else ():
+        other = name.removesuffix(version_table(""))
+        if other not in (name, prefix) and f"{other}vod" not in names and f"{other}douban_video" in names:
+            ours = sorted(each for each in names if each.startswith(f"{other}douban_"))
+            renamed = ", ".join(f"{each} TO {prefix}{each.removeprefix(other)}" for each in ours)
+            return terminal_text(
+                "our tables stand under the prefix {other!r}, where there is no CMS any more. If the CMS's tables were "
+                "renamed, rename ours too: RENAME TABLE {renamed}"
+            ).format(other=other, renamed=renamed)
+    return ""
 
 
 @cache
@@ -25,4 +41,5 @@ def tree_of(prefix: str) -> MigrationTree:
         system="douban",
         next_job="initialise_library",
         makes_file=False,
+        left_behind=partial(_left_behind, prefix),
     )

@@ -8,8 +8,6 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.douban.chain.sync.guards import Overwritten
-from douban_pipeline.douban.store.videos import Breach
 from douban_pipeline.douban.writes.changes import PIPELINE
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import dead_owner
@@ -257,20 +255,3 @@ def test_a_single_edit_of_others_is_reported_and_stops_nothing(scenario):
     assert run.materialized == {"synced_fields", *REPORTS}
     scenario.library.set_cms(4, vod_writer="长河编")
     assert scenario.check().failed_guards == set()
-
-
-@pytest.mark.parametrize(
-    ("different", "written", "widespread"),
-    [(0, 0, False), (9, 9, False), (10, 10, True), (10, 50, False), (11, 50, True), (200, 45_000, False)],
-)
-def test_what_does_not_take_hold_is_distinguished_from_single_edits(different, written, widespread):
-    found = [Breach(vod_id, "vod_area 与变更 1 写入的值不一致") for vod_id in range(different) for _ in range(2)]
-    assert Overwritten(found, written).widespread is widespread
-
-
-def test_a_database_that_rewrites_what_is_written_stops_the_runs(scenario, monkeypatch):
-    monkeypatch.setattr("douban_pipeline.douban.chain.sync.guards._MANY", 1)
-    monkeypatch.setattr("douban_pipeline.douban.chain.sync.guards._SHARE", 0.1)
-    scenario.library.set_cms(4, vod_writer="触发器")
-    run = scenario.run(QUIET_SHARD, job=WRITE_AND_REPORT)
-    assert (run.success, run.failed_guards, run.materialized) == (False, {"writes_take_hold"}, {"synced_fields"})

@@ -11,8 +11,9 @@ from sqlalchemy.exc import OperationalError
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.messages.types import DeliveryError
 from douban_pipeline.dagster_kit.launchpad import PERSON_TAGS, problems_failure
+from douban_pipeline.dagster_kit.runs import partition_range_tags
 from douban_pipeline.douban.partitions import partition_key
-from douban_pipeline.douban.reports.health.alerts import open_alerts
+from douban_pipeline.douban.reports.health.alerts import end_quiet_runs, open_alerts
 from douban_pipeline.douban.reports.health.assets import end_recovered_runs
 from douban_pipeline.douban.reports.health.sensors import alert_on_run_failure, causes_of
 from douban_pipeline.douban.resources import services_resource
@@ -216,12 +217,73 @@ def test_each_launch_of_a_person_that_was_lost_is_told_of(
     assert first.run_id in alert.cause, "what 小李 launched again says nothing of what 小王 launched"
 
 
+def shard_range(instance: dg.DagsterInstance, first: int, last: int, **tags: str) -> dg.DagsterRun:
+    return instance.create_run_for_job(
+        dg.Definitions(assets=[films, shelf]).resolve_implicit_global_asset_job_def(),
+        tags=SYNC | tags | partition_range_tags(partition_key(first), partition_key(last)),
+        asset_selection=frozenset({films.key}),
+    )
+
+
+def test_launches_of_a_backfill_that_were_lost_are_told_of_with_all_their_shards(
+    library: Library, instance: dg.DagsterInstance, robot: Robot
+) -> None:
+    ranges, backfill = [(0, 7), (8, 15), (24, 31)], {"dagster/backfill": "abcdefgh"}
+    lost = [shard_range(instance, *each, **backfill) for each in ranges]
+    reason = "Run timed out due to taking longer than 120 seconds to start."
+    failures = [instance.report_run_failed(run, reason) for run in lost]
+    for run, failure in zip(lost, failures, strict=True):
+        context = dg.build_run_status_sensor_context(
+            sensor_name="alert_on_run_failure",
+            dagster_instance=instance,
+            dagster_run=run,
+            dagster_event=failure,
+            resources={"services": library.services},
+        )
+        alert_on_run_failure(context)
+    assert reported(robot) == ["没有执行，请重新启动：资产 films（手动物化或回填），分片 00–15、24–31"]
+    for first, last in ranges:
+        end_recovered_runs(library.services, instance)
+        assert len(open_alerts(library.services)) == 1
+        instance.handle_new_event(_finished(shard_range(instance, first, last)))
+    end_recovered_runs(library.services, instance)
+    assert open_alerts(library.services) == []
+
+
+def test_a_full_disk_is_one_trouble_whatever_it_stops(
+    library: Library, instance: dg.DagsterInstance, robot: Robot
+) -> None:
+    for name in ("douban_chain", "nightly_reports", "frequent_health"):
+
+        @dg.op(name=f"write_{name}")
+        def write() -> None:
+            raise OSError(28, "No space left on device")
+
+        @dg.job(name=name, tags={"dagster/schedule_name": "x"})
+        def job() -> None:
+            write()
+
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        tick(
+            job.execute_in_process(run_config=quiet, instance=instance, raise_on_error=False),
+            instance,
+            library.services,
+        )
+    [title] = reported(robot)
+    assert title.startswith("运行失败（磁盘已满）：")
+    end_recovered_runs(library.services, instance)
+    library.clock.advance(minutes=59)  # type: ignore[attr-defined]
+    end_quiet_runs(library.services)
+    assert [alert.times for alert in open_alerts(library.services)] == [3]
+    library.clock.advance(minutes=2)  # type: ignore[attr-defined]
+    end_quiet_runs(library.services)
+    assert open_alerts(library.services) == []
+
+
 @pytest.mark.parametrize(
     ("tags", "config", "work"),
     [
         (SYNC, {}, "没有执行；任务仍在排队，会自动再启动，不必重跑"),
-        # It may cover what does not wait in a table of ours.
-        ({**SYNC, "dagster/backfill": "x"}, {}, "没有执行，请重新启动：打开该运行，选 Re-execute"),
         (SYNC, {"ops": {"films": {"config": {"found": 1}}}}, "没有执行，请重新启动"),
         ({"dagster/schedule_name": "nightly"}, {}, "没有执行，到时会自动再启动"),
         ({"dagster/sensor_name": "intake_sensor"}, {}, "没有执行，到时会自动再启动"),

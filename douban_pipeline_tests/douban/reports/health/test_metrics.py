@@ -62,6 +62,7 @@ def test_who_waits_for_a_person_is_counted_while_it_lives(library: Library) -> N
     for vod_id in (1, 2, 3):
         library.set_state(vod_id, douban_review_status=ReviewStatus.REVIEW)
     library.set_state(3, douban_next_sync_at=None)
+    library.execute("DELETE FROM mac_vod WHERE vod_id = 3")
     assert measure(library.services).in_review == 2
 
 

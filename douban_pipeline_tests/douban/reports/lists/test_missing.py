@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.store.videos import CLEARED_IN_BULK
 from douban_pipeline_tests.douban.reports.planting import linked, listed, opened, verdict, written
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
@@ -25,7 +26,7 @@ def found(library):
         ({"douban_review_status": "CONFIRMED", "vod_douban_id": 90_000_101}, False),
         ({"douban_review_status": "IGNORED", "douban_next_sync_at": None}, False),
         ({"douban_review_status": "IGNORED"}, False),
-        ({"douban_next_sync_at": None}, False),
+        ({"douban_review_status": "REVIEW", "douban_review_reason": CLEARED_IN_BULK, "vod_douban_id": 7}, True),
     ],
     ids=lambda value: str(value),
 )

@@ -165,7 +165,7 @@ def test_the_newest_changes_with_who_what_why_and_the_way_back(videos):
     for key, meant in chosen.items():
         assert opened(page, second, key) == (
             "revert_changes",
-            {"ops": {"revert_writes": {"config": {"operator": "", "reason": "", "dry_run": True, **meant}}}},
+            {"ops": {"revert_writes": {"config": {"reviewer": "", "reason": "", "dry_run": True, **meant}}}},
         )
     history = {"ops": {"show_history": {"config": {"vod_ids": [2]}}}}
     assert opened(page, second, "history") == ("video_history", history)
