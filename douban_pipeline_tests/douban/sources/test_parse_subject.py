@@ -112,6 +112,17 @@ def test_what_is_missing_stays_missing() -> None:
     assert parse_subject(json.dumps(placeholders).encode(), ASKED) == SubjectRecord(ASKED, "片")
 
 
+def test_people_are_read_without_their_roles() -> None:
+    data = {
+        "vod_name": "片",
+        "vod_actor": "周迅 饰演 甲,陈坤 扮演 乙",
+        "vod_director": "张导",
+        "vod_writer": "李编 as 丙",
+    }
+    record = parse_subject(json.dumps(data).encode(), ASKED)
+    assert (record.actors, record.writers) == (("周迅", "陈坤"), ("李编",))
+
+
 def test_a_random_score_is_no_rating() -> None:
     assert parse_subject(json.dumps({"vod_name": "片", "vod_score": "3.0"}).encode(), ASKED).rating is None
 
