@@ -40,7 +40,12 @@ _JSON_PLAIN = re.compile(r"\\([\"'/])")
 _SEPARATORS = ",，/／、|｜;；\n\r"
 _SEPARATOR = re.compile(f"[{_SEPARATORS}]")
 _NOT_AVAILABLE = re.compile(r"(?<![A-Za-z])n/a(?![A-Za-z])", re.IGNORECASE)
-_ROLE = re.compile(r"^.*[:：]")
+_ROLE_BEFORE = re.compile(r"^.*[:：]")
+_ROLE_AFTER = re.compile(
+    r"(?<=\S)(?:\s*[(（\[【]\s*(?:饰|扮|声|配音|客串|友情|特别|特邀|voice\b|as\s).*"
+    r"|\s*(?:饰演|扮演|配音|客串|友情出演|特别出演)(?!员|导演).*|\s+饰.*|\s*饰[\s:：].*|\s+as\s.*|\s*(?:\.{3}|…)\s*\S.*)$",
+    re.IGNORECASE,
+)
 _NOTHING = re.compile(
     r"[内內][详詳]|不[详詳]|佚名|其[他它]|[-.*…]+|0|n/?a|null|none|nil|nan|unknown|undefined"
     r"|(?:未知|[无無]|[暂暫][无無])(?:主演|导演|演员|编剧|资料|数据|信息|简介|介绍|剧情|剧情简介)?"
@@ -196,8 +201,13 @@ def split_list(text: str | None, *, width: int | None = None) -> tuple[str, ...]
 
 
 def people_of(text: str | None, *, width: int | None = None) -> tuple[str, ...]:
-    """Return the people of a stored list, as :func:`split_list`; ``role：CV`` is read as the CV on one line too."""
+    """Return the people of a stored list, as :func:`split_list`, without their roles; see :func:`person_name`."""
     return _split(text, width=width, roles=True)
+
+
+def person_name(text: str) -> str:
+    """Return the name in an entry that may state a role: 周迅 饰演 甲, 周迅（饰 甲）, 甲：周迅, Tom Hanks as Gump."""
+    return _ROLE_BEFORE.sub("", _ROLE_AFTER.sub("", text)).strip()
 
 
 def _split(text: str | None, *, width: int | None, roles: bool | None) -> tuple[str, ...]:
@@ -205,7 +215,7 @@ def _split(text: str | None, *, width: int | None, roles: bool | None) -> tuple[
     pieces = _whole(_SEPARATOR.split(plain), text, width)
     if roles is None:
         roles = "\n" in plain.strip()
-    return _kept(_ROLE.sub("", piece) if roles else piece for piece in pieces)
+    return _kept(person_name(piece) if roles else piece for piece in pieces)
 
 
 def _whole(pieces: list[str], stored: str | None, width: int | None) -> list[str]:

@@ -109,7 +109,7 @@ def due_videos_sensor(
             ).format(key=key.name, asset=asset, when=when)
         )
     due = ShardWork(services.engine, services.tables, services.settings, services.clock).overview()
-    waits_until = datetime.fromisoformat(context.cursor) if context.cursor else now
+    waits_until = _waits_until(context, now)
     reason = _quiet_reason(services.settings, now, waits_until)
     if reason:
         due = [shard for shard in due if shard.ordered]
@@ -134,7 +134,24 @@ def due_videos_sensor(
     requests = [_chain_run(covered) for covered in chosen]
     pace = Pace(timedelta(seconds=settings.due_interval_seconds), DUE_JITTER)
     again = pace.next_selection(now, Random()) if not reason else waits_until
-    return dg.SensorResult(run_requests=requests, cursor=again.isoformat() if again else None)
+    if again:
+        context.update_cursor(again.isoformat())
+    return dg.SensorResult(run_requests=requests)
+
+
+def _waits_until(context: dg.SensorEvaluationContext, now: datetime) -> datetime:
+    """Return when the next selection is due: the cursor. One that is no time, as people may set it, means now."""
+    if not context.cursor:
+        return now
+    try:
+        until = datetime.fromisoformat(context.cursor)
+    except ValueError:
+        until = None
+    if until is not None and until.tzinfo is not None:
+        return until
+    context.log.warning("the cursor %.50r is no time with a zone: starting afresh", context.cursor)
+    context.update_cursor(now.isoformat())  # so that this is said once
+    return now
 
 
 @dg.sensor(

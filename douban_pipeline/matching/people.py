@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
+from douban_pipeline.cms.values import person_name
 from douban_pipeline.matching.phonetics import SAME_SOUND, sounds_alike
 from douban_pipeline.matching.text import HAN, is_settled, narrow, normalise, ratios, script
 
@@ -30,9 +31,8 @@ _MOST_HEARD = 12  # most pairs of names; among more, some sound alike by chance
 
 _DOTS = re.compile(r"[·・•‧∙.\s]+")
 _HAN_THEN_LATIN = re.compile(rf"^(?P<han>[{HAN}·・•‧∙\-\s]{{2,}}?)\s+(?P<latin>[A-Za-z\u00c0-\u024f][^{HAN}]*)$")
-_ROLE = re.compile(r"\s*[(（\[【].*$|\s*饰\s.*$|\s+as\s.*$")
+_BRACKET = re.compile(r"\s*[(\[【].*$")
 _INITIALS = re.compile(r"[A-Za-z]+")
-_MAYBE_ROLE = re.compile(r"\(|\[|【|饰 | as ")
 
 
 class Overlap(NamedTuple):
@@ -89,8 +89,7 @@ def _spellings(name: str) -> tuple[_PersonName, ...]:
         parts = (letters,) if len(parts) == len(letters) else parts
         return (_PersonName(letters, "han", parts, letters, len(parts) > 1 or len(letters) >= _LONG),)
     text = narrow(name)
-    if _MAYBE_ROLE.search(text):
-        text = _ROLE.sub("", text).strip() or text
+    text = _BRACKET.sub("", person_name(text) or text) or text
     mixed = None if text.isascii() or " " not in text else _HAN_THEN_LATIN.match(text)
     found = []
     for piece in (mixed["han"], mixed["latin"]) if mixed else (text,):
@@ -194,13 +193,24 @@ def overlap(a: tuple[str, ...], b: tuple[str, ...]) -> Overlap:
     """Return the overlap of two lists of people; each person is counted once."""
     if not a or not b:
         return _NOBODY
-    mine, theirs = _people(a), _people(b)
+    mine, theirs = _people(_apart(a, b)), _people(_apart(b, a))
     # A person with a plain name on either list is listed under that name or not at all.
     vary = bool(theirs.varying or mine.varying)
     strangers = mine.by_key.keys().isdisjoint(theirs.by_key)
     matched, doubtful = _matches(mine, theirs, strangers, vary) if vary or not strangers else (0, 0)
     transliterated = mine.transliterated and theirs.transliterated
     return Overlap(matched, doubtful, _comparable(mine, theirs), _comparable(theirs, mine), transliterated)
+
+
+def _apart(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a list with 周迅 陈坤 as two people, if both are on the other list; 新垣 结衣 stays one."""
+    if not any(" " in name for name in names):
+        return names
+    known = frozenset(others)
+    pieces = ((name, name.split()) for name in names)
+    return tuple(
+        person for name, apart in pieces for person in (apart if len(known.intersection(apart)) > 1 else [name])
+    )
 
 
 def _matches(mine: _People, theirs: _People, strangers: bool, vary: bool) -> tuple[int, int]:

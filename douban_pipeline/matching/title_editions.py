@@ -50,7 +50,9 @@ EDITIONS: tuple[Edition, ...] = (
     # Cuts that often have an entry of their own.
     _edition(
         "cut",
-        r"(?:(?:导演|终极|特别|电影|重新)?剪辑|导剪|加长|终极|重剪|精编|精华|精简|特别编集|编集|黑白|删减)版(?<!未删减版)(?<!无删减版)",
+        r"(?:(?:导演|终极|特别|电影|重新)?剪辑|导剪|加长|终极|重剪|精编|精华|精简|特别编集|编集|黑白|删减)版(?<!未删减版)(?<!无删减版)"
+        r"|(?:^|(?<=[\s.:]))(?<!^the )(?:the\s+)?(?:assembly|director'?s|extended|ultimate)[\s.]+cut"
+        r"|(?<=[\s.:])extended[\s.]+edition",
     ),
     _edition("dvd", r"dvd版"),
     # Other works of the same name.
@@ -68,8 +70,9 @@ EDITIONS: tuple[Edition, ...] = (
     _edition(
         "special",
         r"特别篇|番外篇?|特典|特番|特辑|特别节目|外传篇|第\s*[0零]{1,2}\s*[话集回]|第\s*\d{1,3}\.5\s*[话集回]|"
+        # Midnight Special is a name.
         + NOT_LATIN_BEFORE
-        + r"(?:sp|specials?)",
+        + r"(?:sp|specials)|(?<![a-z])(?<![a-z'’][\s.])special",
     ),
     _edition("final", r"最终季|最终章|完结篇|" + APART + r"(?:终章|终季)|(?:the\s+)?final\s+season"),
     # All episodes, or all films: the kind of the work decides which.
@@ -81,9 +84,13 @@ EDITIONS: tuple[Edition, ...] = (
         r"|全\s*[\d一二三四五六七八九十]{1,2}\s*[季部]|(?<=\s)\d{1,2}\s*季全|(?<![a-z0-9])s\d{1,2}\s*[-~]\s*s\d{1,2}"
         r"|(?<![a-z])seasons?\s*\d{1,2}\s*[-~]\s*\d{1,2}",
     ),
-    _edition("upper", r"上部|上集|上篇|上卷|前篇|前编|" + APART + r"(?:(?<=[\s季部期])[上前]半?)"),
+    _edition(
+        "upper", r"上部|上集|上篇|上卷|前篇|前编|" + APART + r"(?:(?<=[\s季部期])[上前]半?)|[上前]半(?:部分|部|季|篇)"
+    ),
     _edition("middle", r"中集|中篇|" + APART + r"(?:中部|中卷|(?<=[\s季部期])中)"),
-    _edition("lower", r"下部|下集|下篇|下卷|后篇|后编|" + APART + r"(?:(?<=[\s季部期])[下后]半?)"),
+    _edition(
+        "lower", r"下部|下集|下篇|下卷|后篇|后编|" + APART + r"(?:(?<=[\s季部期])[下后]半?)|[下后]半(?:部分|部|季|篇)"
+    ),
     # Excerpts and extra programmes of variety shows.
     _edition("pure", r"纯享版?|纯享"),
     _edition("extra", r"(?:加更|会员|超前|plus|抢鲜|超前加更|会员加更)[版篇]|会员加长版?|" + APART + r"(?:加更|plus)"),

@@ -78,7 +78,7 @@ NUMBER_INSIDE: tuple[NumberWord, ...] = (
     NumberWord("season", Words(r"(?<=[^a-z0-9])[. _]?s(?P<n>\d{2})(?:e\d{2,3})?[. _]+(?=\S)", re.IGNORECASE)),
     # 复仇者联盟3:无限战争; the space form only between Chinese words, else "Ocean 8 men".
     NumberWord("sequel", Words(r"(?<=[^\d\W])\s*(?P<n>\d{1,2})\s*(?::|\s[-–—]\s|·)\s*(?=[^\d\s])")),
-    NumberWord("sequel", Words(rf"(?<=[{HAN}])(?P<n>\d{{1,2}})\s*(?:之|\s)(?=[{HAN}])")),
+    NumberWord("sequel", Words(rf"(?<=[{HAN}])(?P<n>\d{{1,2}})\s*(?:之|[\s.])(?=[{HAN}])")),
     NumberWord("sequel", Words(rf"(?<=[{_KANA}])(?P<n>\d{{1,2}})\s+(?=[{HAN}{_KANA}])")),
     NumberWord("sequel", Words(rf"(?<=[{HAN}])(?<!分)之(?P<n>[一二三四五六七八九十])\s*:\s*(?=\S)")),
     NumberWord("sequel", Words(rf"(?:(?<=[{HAN}])\s*|(?<=[^\d\W])\s+)(?P<n>{_ROMAN})\s*:\s*(?=\S)")),

@@ -41,11 +41,27 @@ _ARTICLE_LAST = words.Words(
 )
 _MARKS = re.compile(r"[!?@☆★♪♥♡♀♂]+")
 _SLASH_OF_TWO_NAMES = re.compile(rf"(?<=[{HAN}\d])\s*/\s*(?=[{HAN}])")
+_TWO_SCRIPTS = re.compile(r"(?<=\S) / (?=\S)")
+_YEAR = r"(?:19|20)\d{2}"
+_EPISODE = words.Words(
+    rf"^(?:(?P<aired>{_YEAR})年\d{{1,2}}月新番\s+)?(?:[\[【](?P<group>[^\]】]+)[\]】]\s*)?"
+    rf"(?P<name>[^\[\]【】]+?)(?P<gap>[\s._-]+(?P<before>{_YEAR}))?[\s._-]*"
+    r"(?:(?<![a-z0-9])(?P<season>s\d{1,2})\s?e(?P<a>\d{1,4})"
+    r"|(?<=\s)第\s*(?P<b>0*[1-9]\d{0,3}(?=\s*话)|0*[1-9]\d{1,3}|0+[1-9])\s*[话集](?=\s*[\[【(*])"
+    r"|(?(group)(?<=\s)(?:(?:episode|ep)\s*|-\s)(?P<c>\d{2,4})(?:v\d)?|(?!)))"
+    rf"(?![a-z0-9])(?:[\s._]+(?P<after>{_YEAR})(?!\d|年))?(?P<tail>.*)$",
+    re.IGNORECASE,
+)
+"""A file or broadcast of one episode; what follows the mark is the episode's own title, or says how it was recorded."""
+_MAYBE_EPISODE = re.compile(
+    r"s\d{1,2}\s?e\d|第\s*\d+\s*[话集]\s*[\[【(*]|^[\[【].*(?:ep|episode|-)\s*\d", re.IGNORECASE
+)
 _LETTERS = re.compile(r"[A-Za-z]")
 _TWO_LANGUAGES = words.Words(
     rf"^(?P<han>[^A-Za-z\u3040-\u30ff\uac00-\ud7af]*[{HAN}][^A-Za-z\u3040-\u30ff\uac00-\ud7af]*?)[\s.]+"
     rf"(?P<other>[^\W\d{HAN}][^{HAN}]+|[{HAN}]*[\u3040-\u30ff\uac00-\ud7af].*)$"
 )
+_HAN_LAST = words.Words(rf"^[^{HAN}]*[A-Za-z][^{HAN}]*\.(?P<han>[{HAN}]+[^A-Za-z]*)$")
 _INDEX_LETTER = re.compile(rf"^[A-Z][\s.]+(?=[{HAN}])")
 _WRAPPED = re.compile(r"[\[【「『](?P<name>[^\[\]【】「」『』]+)[\]】」』]")
 _CENTURIES = ("1", "2")
@@ -119,6 +135,36 @@ def _unwrap(text: str) -> tuple[str, str, int | None, tuple[str, ...]]:
     return names[0], after, int(year["y"]) if year else None, tuple(names[1:])
 
 
+def _episode(writing: str, raw: str) -> Iterator[ParsedTitle]:
+    """Yield the readings of a title that names one episode, as ``[group] Name 2022 S01E07 2160p``; else none."""
+    match = _EPISODE.pattern.match(writing) if _MAYBE_EPISODE.search(writing) else None
+    if match is None or not normalise(match["name"]):
+        return
+    season = f" {match['season']}" if match["season"] else ""
+    episode = int(match["a"] or match["b"] or match["c"])
+    stated = match["after"] or match["before"] or match["aired"]
+    editions = frozenset(Strip(match["tail"], may_vanish=True).run().editions)
+    possible = [(match["name"], int(stated) if stated else None)]
+    if match["before"]:
+        # 歌手 2024 S01E02: the year may be the show's.
+        possible.append((f"{match['name']}{match['gap']}", None))
+    for name, year in possible:
+        parsed = _parse(f"{name}{season}", "", year, raw)
+        yield parsed._replace(episodes=(episode, episode) if episode else None, editions=parsed.editions | editions)
+
+
+def _translations(parsed: ParsedTitle) -> list[ParsedTitle]:
+    """Return the readings of the names in ``名字 / Name``: apart and in different scripts, each is the whole name."""
+    names = _TWO_SCRIPTS.split(parsed.name)
+    if len(names) < 2 or len({script(name) for name in names}) < len(names) or not all(map(_long_enough, names)):
+        return []
+    return [_piece(name, parsed) for name in names]
+
+
+def _long_enough(name: str) -> bool:
+    return len(normalise(name)) >= (2 if script(name) != "latin" else 4)
+
+
 def _halves(text: str) -> tuple[str, ...]:
     """Return the names of a title like ``甲/乙/Name``, else nothing: Fate/Zero and 乱马1/2 are one name each."""
     if "/" not in text:
@@ -126,18 +172,17 @@ def _halves(text: str) -> tuple[str, ...]:
     parts = [words.ALIAS_TAIL.pattern.sub("", part.strip()) for part in text.split("/")]
     if script(parts[0]) not in ("han", "kana", "hangul") or _LETTERS.search(parts[0]):
         return ()
-    if any(len(normalise(part)) < (2 if script(part) != "latin" else 4) for part in parts):
-        return ()
-    return tuple(parts)
+    return tuple(parts) if all(map(_long_enough, parts)) else ()
 
 
 @lru_cache(maxsize=65536)
 def readings(text: str) -> tuple[ParsedTitle, ...]:
     """Return the possible readings of a title, the likeliest first; at least one.
 
-    The others are: Taiwan's words replaced by the mainland's (計程車 is 出租车); the second name of ``《甲/乙》``;
-    digits at an end as a year added by the site (碟仙2019, 2018 邪不压正, with ``number_kind="year"`` and no number:
-    valid only if the subject has that year); a numeral that may also be part of the name (无间道二, 天若有情3烽火佳人).
+    The others are: Taiwan's words replaced by the mainland's (計程車 is 出租车); the second name of ``《甲/乙》`` and
+    ``名字 / Name``; digits at an end as a year added by the site (碟仙2019, 2018 邪不压正, with ``number_kind="year"``
+    and no number: valid only if the subject has that year); a numeral that may also be part of the name (无间道二,
+    天若有情3烽火佳人).
     """
     if is_settled(text) and says_nothing(text):
         return (ParsedTitle(base=text, raw=text, display=text, name=text),)
@@ -145,10 +190,14 @@ def readings(text: str) -> tuple[ParsedTitle, ...]:
     simple = simplify(narrowed)
     # Text that simplification leaves unchanged comes from the mainland and has none of Taiwan's words.
     writings = dict.fromkeys((simple, simplify_taiwan(narrowed) if simple != narrowed else simple))
-    found = []
+    found: list[ParsedTitle] = []
     for writing in writings:
-        name, tail, year, others = _unwrap(writing)
-        found += [_parse(each, tail, year, text) for each in (name, *others)]
+        whole = list(_episode(writing, text))
+        if not whole:
+            name, tail, year, others = _unwrap(writing)
+            whole = [_parse(each, tail, year, text) for each in (name, *others)]
+        for parsed in whole:
+            found += [*_translations(parsed), parsed]
     for parsed in tuple(found):
         found += _more(parsed)
     return tuple(dict.fromkeys(found) if len(found) > 1 else found)
@@ -159,7 +208,9 @@ def _piece(name: str, whole: ParsedTitle) -> ParsedTitle:
     parsed = _parse(name, "", None, whole.raw)
     if parsed.number is None and whole.number is not None:
         parsed = parsed._replace(number=whole.number, number_kind=whole.number_kind)
-    return parsed._replace(editions=parsed.editions | whole.editions, year=parsed.year or whole.year)
+    return parsed._replace(
+        editions=parsed.editions | whole.editions, year=parsed.year or whole.year, episodes=whole.episodes
+    )
 
 
 def _more(parsed: ParsedTitle) -> Iterator[ParsedTitle]:
@@ -272,6 +323,8 @@ def wider_readings(text: str) -> tuple[ParsedTitle, ...]:
     pieces = [name[match.end() :] for start in (_INDEX_LETTER, _FIRST_BRACKET) if (match := start.match(name))]
     if (book := _BOOK_TITLE.match(written)) is not None and "/" not in book["inside"]:
         pieces.append(book["inside"])
+    if (both := _HAN_LAST.pattern.match(state.rest)) is not None:
+        pieces.append(both["han"])
     found += [_piece(each, main) for each in (*pieces, *_halves(state.rest))]
     bases = {reading.base for reading in readings(text)}
     return tuple(each for each in dict.fromkeys(found) if each.base not in bases and each.base in main.base)

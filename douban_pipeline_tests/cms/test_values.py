@@ -20,6 +20,7 @@ from douban_pipeline.cms.values import (
     join_titles,
     one_line,
     people_of,
+    person_name,
     readable,
     split_list,
     storable,
@@ -138,6 +139,30 @@ def test_one_line_is_one_line_of_visible_text(text: str) -> None:
 )
 def test_lists_are_split_whoever_wrote_them(stored: str | None, items: tuple[str, ...]) -> None:
     assert split_list(stored) == items
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ("周迅 饰 甲", "周迅"),
+        ("周迅 饰演 女主角", "周迅"),
+        ("周迅饰演女主角", "周迅"),
+        ("周迅 饰：甲", "周迅"),
+        ("周迅（饰 甲）", "周迅"),
+        ("周迅(客串)", "周迅"),
+        ("山寺宏一 配音", "山寺宏一"),
+        ("配音：山寺宏一", "山寺宏一"),
+        ("Tom Hanks as Forrest Gump", "Tom Hanks"),
+        ("Tom Hanks ... Forrest Gump", "Tom Hanks"),
+        ("Tom Hanks (voice)", "Tom Hanks"),
+        ("李明(导演)", "李明(导演)"),
+        ("Asa Butterfield", "Asa Butterfield"),
+        ("饰演", "饰演"),
+        ("O'Brien, Jr.", "O'Brien, Jr."),
+    ],
+)
+def test_a_role_is_no_part_of_a_name(entry: str, name: str) -> None:
+    assert person_name(entry) == name
 
 
 def test_a_role_on_one_line_is_taken_off_a_persons_name_only() -> None:

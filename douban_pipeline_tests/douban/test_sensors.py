@@ -42,13 +42,13 @@ def tick(
     cursor = cursors[-1] if cursors else None
     context = dg.build_sensor_context(instance=instance, resources={"services": library.services}, cursor=cursor)
     result = sensor(context)
+    if cursors is not None and context.cursor_updated and context.cursor:
+        cursors.append(context.cursor)
     if isinstance(result, dg.SkipReason):
         return result.skip_message or ""
     if isinstance(result, dg.RunRequest):
         return [result]
     assert isinstance(result, dg.SensorResult)
-    if cursors is not None and result.cursor:
-        cursors.append(result.cursor)
     return list(result.run_requests or [])
 
 
@@ -113,6 +113,16 @@ def test_selections_keep_their_distance_but_for_what_people_ordered(
     requests = tick(due_videos_sensor, paced, instance, cursors)
     assert [request.partition_key for request in requests] == ["07"], "people do not wait"
     assert cursors[-1] == cursors[-2], "nor do they put off what is due"
+
+
+@pytest.mark.parametrize("cursor", ["0", "2026-11-22T10:00:00", "\0" * 500])
+def test_a_cursor_that_is_no_time_is_a_fresh_start_and_said_once(
+    library: Library, instance: dg.DagsterInstance, cursor: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cursors = [cursor]
+    assert tick(due_videos_sensor, library, instance, cursors) == tick(due_videos_sensor, library, instance, [])
+    assert tick(due_videos_sensor, library, instance, cursors) != []
+    assert capfd.readouterr().err.count("is no time with a zone: starting afresh") == 1
 
 
 def test_outside_the_active_hours_only_what_people_ordered_is_run(

@@ -57,6 +57,28 @@ def test_each_person_is_counted_once():
     assert (found.matched, found.left, found.right) == (1, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("listed", "people_of_both"),
+    [
+        (("周迅 饰 甲", "陈坤 饰 乙"), 2),
+        (("周迅 Xun Zhou", "陈坤 Kun Chen"), 2),
+        (("周迅 饰演 女主角", "陈坤 扮演 乙"), 2),
+        (("周迅饰演女主角 ", "陈坤（配音）"), 2),
+        (("周迅 陈坤",), 2),
+        (("周迅 配音", "乙：陈坤"), 2),
+        (("周迅 李安",), 0),
+    ],
+)
+def test_roles_and_spaces_between_people_are_no_part_of_names(listed, people_of_both):
+    assert people.overlap(listed, ("周迅", "陈坤")).matched == people_of_both
+    assert people.overlap(("周迅", "陈坤"), listed).matched == people_of_both
+
+
+def test_a_space_within_a_name_is_none_between_people():
+    assert people.overlap(("新垣 结衣",), ("新垣结衣", "长泽雅美")).matched == 1
+    assert people.overlap(("索菲娅 科波拉",), ("科波拉",)).matched == 0
+
+
 def test_family_names_alone_do_not_agree():
     assert people.overlap(("索菲亚·科波拉",), ("弗朗西斯·科波拉",)).agree is not True
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from douban_pipeline.matching import cache_key, clean_title, normalise, parse_title, readings
 from douban_pipeline.matching.numerals import numeral
-from douban_pipeline.matching.titles import lone_mark
+from douban_pipeline.matching.titles import lone_mark, wider_readings
 
 # raw, base, number, kind of the number, editions, year
 CASES: list[tuple[str, str, int | None, str | None, set[str], int | None]] = [
@@ -306,6 +306,114 @@ def test_any_text_can_be_read(text):
         assert reading.number is None or reading.number >= 0
         # A title of something never becomes a title of nothing.
         assert bool(reading.base) == bool(normalise(text)) or "《" in text
+
+
+def said(parsed):
+    """Return the name, with a year that belongs to it, the number of the part, the stated year, and the episode."""
+    brand = str(parsed.number) if parsed.number_kind == "year" and parsed.number is not None else ""
+    number = None if brand else parsed.number
+    return (
+        parsed.base + brand,
+        number,
+        parsed.year,
+        parsed.episodes[1] if parsed.episodes and not parsed.complete else None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "number", "year", "episode", "by"),
+    [
+        ("新精武门1991 (1991)", "新精武门1991", None, 1991, None, "first"),
+        ("哆啦A梦：大雄的宇宙小战争 2021 (2022)", "哆啦A梦:大雄的宇宙小战争2021", None, 2022, None, "first"),
+        ("Jade Dynasty 2022 S01E07 2160p WEB-DL H265 AAC-PTerWEB", "Jade Dynasty", 1, 2022, 7, "first"),
+        ("无敌浩克.国英双语双字", "无敌浩克", None, None, None, "first"),
+        ("The.Bourne.Supremacy.谍影重重2.至尊伯恩.双语字幕", "谍影重重 至尊伯恩", 2, None, None, "wider"),
+        ("不 (2022)", "不", None, 2022, None, "first"),
+        ("当男人恋爱时", "当男人恋爱时", None, None, None, "first"),
+        ("Midnight.Special.2016.720p.BluRay.x264-GECKOS", "Midnight Special", None, 2016, None, "first"),
+        (
+            "Resident.Evil.The.Final.Chapter.2016.1080p.BluRay.DTS.x264-PriMaLHD",
+            "Resident Evil The Final Chapter",
+            None,
+            2016,
+            None,
+            "first",
+        ),
+        ("I'm a Cyborg But Thats OK 2006", "I'm a Cyborg But Thats OK", None, 2006, None, "other"),
+        ("Форрест Гамп / Forrest Gump (1994)", "Forrest Gump", None, 1994, None, "other"),
+        ("Re：从零开始的异世界生活 第二季 后半部分", "Re:从零开始的异世界生活", 2, None, None, "first"),
+        ("Re：从零开始的异世界生活 第二季 前半部分", "Re:从零开始的异世界生活", 2, None, None, "first"),
+        ("咒术回战 死灭回游", "咒术回战 死灭回游", None, None, None, "first"),
+        ("DDDD恶魔的破坏 TV版", "DDDD恶魔的破坏", None, None, None, "first"),
+        ("死神少爺與黑女僕 第二季（僅限港澳台地區）", "死神少爷与黑女仆", 2, None, None, "first"),
+        ("神探狄仁杰第一部", "神探狄仁杰", 1, None, None, "first"),
+        ("WandaVision.S01E08.2021.1080p.WEB-DL.x265.10bit.AC3-BitsTV", "WandaVision", 1, 2021, 8, "first"),
+        ("冰与火之歌S02.列王的纷争.2012.1080p.Blu-ray.x265.10bit.AC3", "冰与火之歌", 2, 2012, None, "wider"),
+        ("摇曳露营", "摇曳露营", None, None, None, "first"),
+        ("没有辣妹会对阿宅温柔!?", "没有辣妹会对阿宅温柔!?", None, None, None, "first"),
+        ("2012末日浩劫", "2012末日浩劫", None, None, None, "first"),
+        ("The Long Season S01E05 2023 1080p WEB-DL H265 AAC-ADWeb", "The Long Season", 1, 2023, 5, "first"),
+        ("名侦探柯南 犯人犯泽先生", "名侦探柯南 犯人犯泽先生", None, None, None, "first"),
+        ("美しい彼　第４話【萩原利久・八木勇征ダブル主演★ドラマ特区】[字]", "美しい彼", None, None, 4, "first"),
+        ("[FSP DN] Sword of Coming Episode 12 4K HEVC AAC EAC-3", "Sword of Coming", None, None, 12, "first"),
+        (
+            "[NEOQSW] MACROSS7 THE MOVIE [The_Galaxy_Is_Calling_Me][1440x1080 10Bit-HEVC FLAC]",
+            "MACROSS7 THE MOVIE The Galaxy Is Calling Me",
+            None,
+            None,
+            None,
+            "wider",
+        ),
+        ("狐妖小红娘月红篇", "狐妖小红娘月红篇", None, None, None, "first"),
+        (
+            "2022年10月新番 点满农民相关技能后，不知为何就变强了。 / 農民関連のスキルばっか 第02集 *内封简繁软字幕*",
+            "点满农民相关技能后，不知为何就变强了。",
+            None,
+            2022,
+            2,
+            "first",
+        ),
+        ("唐朝诡事录第二季", "唐朝诡事录", 2, None, None, "first"),
+        (
+            "負けヒロインが多すぎる！ - S01E01 - プロ幼馴染み八奈見杏菜の負けっぷり",
+            "負けヒロインが多すぎる!",
+            1,
+            None,
+            1,
+            "first",
+        ),
+        ("二十不惑 D", "二十不惑 D", None, None, None, "first"),
+        (
+            "Yes, Prime Minister s01e01 (The Grand Design) [PAL][DVD][DD2] x264",
+            "Yes, Prime Minister",
+            1,
+            None,
+            1,
+            "first",
+        ),
+        ("One.Piece.S01E01.2023.1080p.NF.WEB-DL.DDP5.1.Atmos.H264-HHWEB", "One Piece", 1, 2023, 1, "first"),
+        ("BanG Dream! PICO 第二季", "BanG Dream! PICO", 2, None, None, "first"),
+        ("死神少爷与黑女仆 全25话", "死神少爷与黑女仆", None, None, None, "first"),
+        ("间谍过家家 S00E06", "间谍过家家", 0, None, 6, "first"),
+        ("[Sub-Raws] Sword of Coming S3 - 01 [1080p]", "Sword of Coming", 3, None, 1, "first"),
+        ("[Sub-Raws] Sword of Coming - 05v2 [1080p]", "Sword of Coming", None, None, 5, "first"),
+        ("剑来 S3 - 01", "剑来", 3, None, 1, "first"),
+        ("歌手 2024 S01E02", "歌手2024", 1, None, 2, "other"),
+        ("剑来 第二季(仅限台湾地区)", "剑来", 2, None, None, "first"),
+        ("异形3 Assembly Cut", "异形", 3, None, None, "first"),
+        ("Alien 3 (Assembly Cut)", "Alien", 3, None, None, "first"),
+        ("The Ultimate Cut", "The Ultimate Cut", None, None, None, "first"),
+        ("[REC] 2", "REC", 2, None, None, "first"),
+        ("教父 第2集", "教父", 2, None, None, "first"),
+        ("Star Wars: Episode 4 - A New Hope", "Star Wars: Episode: A New Hope", 4, None, None, "first"),
+    ],
+)
+def test_what_people_name_files_and_broadcasts(raw, name, number, year, episode, by):
+    """*by*: the first reading, another one, or only one that omits words, which finds works but never links them."""
+    first, *others = map(said, readings(raw))
+    found = {"first": [first], "other": others, "wider": list(map(said, wider_readings(raw)))}
+    assert (normalise(name), number, year, episode) in found[by]
+    assert by == "first" or (normalise(name), number, year, episode) != first
 
 
 NAMES = st.sampled_from(["长安十二时辰", "繁花", "狂飙", "琅琊榜", "白夜追凶", "甄嬛传"])

@@ -10,7 +10,7 @@ from functools import cache, lru_cache, wraps
 from typing import TypeVar
 
 from douban_pipeline.cms.numbers import minutes_of, year_of
-from douban_pipeline.cms.values import is_placeholder
+from douban_pipeline.cms.values import is_placeholder, person_name
 
 _BREAK = re.compile(r"<br\s*/?>|</p\s*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
@@ -57,6 +57,11 @@ def names(value: object) -> tuple[str, ...]:
     uses a slash between spaces, a bare slash belongs to an item.
     """
     return _names_in(value) if isinstance(value, str) else _items(value, _NAMES_APART, bare_slash=True)
+
+
+def people(value: object) -> tuple[str, ...]:
+    """Split a list of people like `names`, and leave out what roles they have."""
+    return tuple(dict.fromkeys(name for each in names(value) if (name := person_name(each))))
 
 
 @lru_cache(maxsize=8192)

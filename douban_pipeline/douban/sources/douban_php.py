@@ -180,8 +180,8 @@ def parse_subject(body: bytes, asked_id: int, *, compared_only: bool = False) ->
         regions=values.names(data.get("vod_area")),
         languages=values.names(data.get("vod_lang")),
         genres=values.names(data.get("vod_class")),
-        directors=values.names(data.get("vod_director")),
-        actors=values.names(data.get("vod_actor")),
+        directors=values.people(data.get("vod_director")),
+        actors=values.people(data.get("vod_actor")),
         duration_minutes=values.minutes(data.get("vod_duration")),
         episodes=values.count(data.get("vod_total")),
         rating=rating,
@@ -194,7 +194,7 @@ def parse_subject(body: bytes, asked_id: int, *, compared_only: bool = False) ->
 def _not_compared(data: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that are written or shown, but not compared."""
     return {
-        "writers": values.names(data.get("vod_writer")),
+        "writers": values.people(data.get("vod_writer")),
         "summary": values.clean(data.get("vod_content"), keep_lines=True),
         "picture": _address(data.get("vod_pic")),
         "tags": values.names(data.get("vod_tag")),

@@ -50,15 +50,25 @@ class SubjectMissing(NotFound):
 RULES = AnswerRules(
     wall_statuses=WALL_STATUSES | {418},  # Douban answers 418 to what it takes for robots
     read_statuses=frozenset({400, 404}),  # some scripts say "no such subject" with these and a JSON body
-    wall_words=(*WALL_WORDS, "登录豆瓣", r"sec\.douban\.com", r"accounts\.douban\.com"),
+    wall_words=(
+        *WALL_WORDS,
+        "登录豆瓣",
+        "need_login",
+        "需要登录",
+        r"error code: 0+1?0*4\b",
+        r"sec\.douban\.com",
+        r"accounts\.douban\.com",
+    ),
     wall_hosts=frozenset({"accounts.douban.com", "sec.douban.com"}),
 )
 """For the fetchers of all sources of this system."""
 
 _THROTTLED = re.compile(r"rate_?limit|too many|频繁|频率|限流|次数.{0,6}(?:上限|用完|超)", re.IGNORECASE)
-_THROTTLED_CODES = frozenset({429, 1080, 1309})  # the two long ones are Douban's search and subject limits
+_WALL_CODES = frozenset({103, 403, 1309})  # Douban: login wanted; address limited until it logs in
+_THROTTLED_CODES = frozenset({429, 1080})  # the long one is Douban's search limit
 _MISSING = re.compile(
-    r"(?:条目|影片|电影|影视|视频|资源|页面|内容|数据|subject)\s*(?:ID)?\s*(?:不存在|已删除|被删除)"
+    r"(?:条目|影片|电影|影视|视频|资源|页面|内容|数据|subject)\s*(?:ID)?\s*(?:不存在|(?:已经?)?被?删除|已删除|(?:豆瓣)?不收录)"
+    r"|法律法规.{0,20}(?:无法显示|不予显示|等待审核)"
     r"|没有找到|未找到|not[ _]?found|\b404\b|^不存在",
     re.IGNORECASE,
 )
@@ -82,7 +92,7 @@ def error_of_body(source: str, code: object, message: object) -> SourceError:
     number = as_int(code)
     text = html.unescape(str(message)).strip()[:200] if isinstance(message, str | int | float) else ""
     said = f"error {code!s:.20}: {text or 'no message'}"
-    if RULES.wall_sign(text) or number == 403:
+    if RULES.wall_sign(text) or number in _WALL_CODES:
         return SourceWall(source, said)
     if number in _THROTTLED_CODES or _THROTTLED.search(text):
         return SourceThrottled(source, said)

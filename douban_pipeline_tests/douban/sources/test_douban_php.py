@@ -56,7 +56,7 @@ def test_no_age_always_asks(house: House, source: Source) -> None:
         (Say({"code": 1, "data": {"vod_name": ""}}), SourceUnavailable, GateState.CLOSED),
         (Say({"detail": "Not Found"}, status=404), SourceUnavailable, GateState.CLOSED),
         (Say({"code": 102, "msg": "检测到有异常请求"}), SourceWall, GateState.OPEN),
-        (Say({"code": 1309, "msg": "subject_ip_rate_limit"}), SourceThrottled, GateState.OPEN),
+        (Say({"code": 1309, "msg": "subject_ip_rate_limit"}), SourceWall, GateState.OPEN),
         (Say("<html><a href='https://accounts.douban.com'>登录</a></html>"), SourceWall, GateState.OPEN),
     ],
 )

@@ -112,6 +112,17 @@ def test_what_is_missing_stays_missing() -> None:
     assert parse_subject(json.dumps(placeholders).encode(), ASKED) == SubjectRecord(ASKED, "片")
 
 
+def test_people_are_read_without_their_roles() -> None:
+    data = {
+        "vod_name": "片",
+        "vod_actor": "周迅 饰演 甲,陈坤 扮演 乙",
+        "vod_director": "张导",
+        "vod_writer": "李编 as 丙",
+    }
+    record = parse_subject(json.dumps(data).encode(), ASKED)
+    assert (record.actors, record.writers) == (("周迅", "陈坤"), ("李编",))
+
+
 def test_a_random_score_is_no_rating() -> None:
     assert parse_subject(json.dumps({"vod_name": "片", "vod_score": "3.0"}).encode(), ASKED).rating is None
 
@@ -213,13 +224,26 @@ CAPTCHA_PAGE = "<html>检测到有异常请求从你的 IP 发出，请<a href='
         ({"code": 102, "msg": "检测到有异常请求"}, SourceWall),
         ({"code": 102, "msg": "请先登录"}, SourceWall),
         ({"code": 403, "msg": "禁止"}, SourceWall),
-        ({"code": 1309, "msg": "subject_ip_rate_limit"}, SourceThrottled),
+        ({"code": 1309, "msg": "subject_ip_rate_limit"}, SourceWall),
+        ({"code": 103, "msg": "need_login"}, SourceWall),
+        ({"code": 4, "msg": "需要登录"}, SourceWall),
+        ("<html>error code: 004</html>", SourceWall),
+        ({"code": 112, "msg": "rate_limit_exceeded2"}, SourceThrottled),
+        ({"code": 1080, "msg": "search_access_rate_limit"}, SourceThrottled),
         ({"code": 2, "msg": "请求过于频繁"}, SourceThrottled),
         ({"code": 429}, SourceThrottled),
         ({"code": 404, "msg": "not found"}, SubjectMissing),
         ({"code": 102, "msg": "条目不存在"}, SubjectMissing),
         ({"code": 2, "msg": "影片不存在或已删除", "data": {}}, SubjectMissing),
         ({"code": 400, "msg": "Subject Not Found"}, SubjectMissing),
+        ({"code": 1, "msg": "条目已被删除或因法律法规无法显示"}, SubjectMissing),
+        ({"code": 0, "msg": "该条目已经被删除，或者因法律法规无法显示。"}, SubjectMissing),
+        ({"code": 0, "msg": "你想访问的条目豆瓣不收录"}, SubjectMissing),
+        ({"code": 0, "msg": "根据相关法律法规，当前条目正在等待审核"}, SubjectMissing),
+        ({"code": 0, "msg": "你想访问的页面不存在"}, SubjectMissing),
+        ({"code": 0, "msg": "根据法律法规，本接口停止服务"}, SourceUnavailable),
+        ({"code": 0, "msg": "用户已被删除"}, SourceUnavailable),
+        ({"code": 104, "msg": "invalid_apikey"}, SourceUnavailable),
         ({"code": 404, "msg": "控制器不存在"}, SourceUnavailable),
         ({"code": 404, "msg": "api not found"}, SourceUnavailable),
         ({"code": 2, "msg": "key不存在"}, SourceUnavailable),

@@ -17,6 +17,7 @@ from douban_pipeline.cms.values import (
     is_placeholder,
     join_list,
     join_titles,
+    person_name,
     split_list,
     storable,
 )
@@ -120,11 +121,11 @@ def _value(column: str, record: SubjectRecord, vocabulary: SiteVocabulary, width
         case "vod_lang":
             value = vocabulary.language_for(record.languages) or ""
         case "vod_actor":
-            value = names(record.actors)
+            value = names([person_name(each) for each in record.actors])
         case "vod_director":
-            value = names(record.directors)
+            value = names([person_name(each) for each in record.directors])
         case "vod_writer":
-            value = names(record.writers)
+            value = names([person_name(each) for each in record.writers])
         case "vod_class":
             value = names(record.genres)
         case "vod_tag":
