@@ -226,11 +226,12 @@ def _part_differs(case: Case) -> bool:
     """
     title = case.comparison.title
     if title.similarity < 1:
-        return not title.tail and parts_differ(parse_title(title.local), parse_title(title.subject))
+        return not title.tail and parts_differ(parse_title(title.local), parse_title(title.subject), "")
     if not title.via_alias or title.subject == case.subject.title:
         return False
-    of_whole = title.only_alias or not title.subtitled or parse_title(title.subject).number_kind == "season"
-    return of_whole and parts_differ(names_of(case.video).title, names_of(case.subject).title)
+    common = parse_title(title.subject)
+    of_whole = title.only_alias or not title.subtitled or common.number_kind == "season"
+    return of_whole and parts_differ(names_of(case.video).title, names_of(case.subject).title, common.base)
 
 
 def _medium_conflict(case: Case) -> bool:

@@ -87,13 +87,16 @@ _LEAST_NAME = 2
 """Least letters of a name that two parts have in common."""
 
 
-def parts_differ(one: ParsedTitle, other: ParsedTitle) -> bool:
+def parts_differ(one: ParsedTitle, other: ParsedTitle, whole: str) -> bool:
     """Return whether two titles begin with the same name and go on with the names of different parts.
 
-    A part's name follows a mark, or ends in a word for a part: 浪客剑心 最终章 追忆篇, 浪客剑心追忆篇.
+    A part's name follows a mark or the name of the ``whole``, or ends in a word for a part: 浪客剑心 最终章 追忆篇,
+    浪客剑心追忆篇.
     """
-    if is_misspelt(one, other):
+    if one.base == other.base or is_misspelt(one, other):
         return False
+    if whole and all(title.base.startswith(whole) and title.base != whole for title in (one, other)):
+        return True
     mine, theirs = _pieces(one), _pieces(other)
     if min(len(mine), len(theirs)) > 1 and mine[0] == theirs[0]:
         return "".join(mine) != "".join(theirs)

@@ -95,6 +95,7 @@ ORIGINAL = "Re:ゼロから始める異世界生活 4th season"
         (f"{SEASON} 夺还篇", f"{SEASON} 丧失篇", ORIGINAL, {"original_title": ORIGINAL}),
         ("花牌情缘 上之句", "花牌情缘 下之句", "ちはやふる", {"original_title": "ちはやふる"}),
         ("灯塔守夜人 男生的夏天篇", "灯塔守夜人 女生的夏天篇", "灯塔守夜人", {"aliases": ("灯塔守夜人",)}),
+        ("灯塔守夜人黄昏", "灯塔守夜人黎明", "灯塔守夜人", {"aliases": ("灯塔守夜人",)}),
     ],
 )
 def test_the_name_of_the_whole_makes_no_part_another(title: str, candidate: str, common: str, known: dict) -> None:
