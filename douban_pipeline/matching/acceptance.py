@@ -20,7 +20,7 @@ from douban_pipeline.matching.forms import ASIDE, names_of
 from douban_pipeline.matching.hits import may_match_too
 from douban_pipeline.matching.rivals import YEARS_NEAR, contained, contenders, has_relatives, live_rivals
 from douban_pipeline.matching.scoring import ItemOutcome
-from douban_pipeline.matching.similarity import NumberMatch
+from douban_pipeline.matching.similarity import ALMOST, NumberMatch
 from douban_pipeline.matching.subtitles import parts_differ
 from douban_pipeline.matching.text import script
 from douban_pipeline.matching.titles import parse_title
@@ -41,9 +41,6 @@ UNIQUE_TITLE = 5
 LONG_TAIL = 6
 """Letters from which the text after a franchise's name identifies one work of a year."""
 
-ALMOST = 0.65
-"""Similarity from which two names may be spellings of one."""
-
 SHORT_MINUTES = 20
 """Minutes below which an episode is shorter than in most series."""
 
@@ -54,16 +51,13 @@ YEARS_OF_RELEASE = 2
 def _title_not_exact(case: Case) -> bool:
     """Return whether the names differ too much.
 
-    Names that differ in one or two letters are one name if year and cast agree; a piece of a name never is.
+    Names that differ in one mistyped letter are one name if year and cast agree; a piece of a name never is, nor is a
+    name of which the other has a different part: that is another work of the year.
     """
     title = case.comparison.title
-    if title.near_exact:
+    if title.similarity == 1 or (title.near_exact and title.misspelt):
         return False
-    if (
-        title.similarity < ALMOST
-        or (title.contained and not title.tail)
-        or title.numbers not in (NumberMatch.AGREE, NumberMatch.NEITHER)
-    ):
+    if title.numbers not in (NumberMatch.AGREE, NumberMatch.NEITHER):
         return True
     director = case.comparison.outcome("director")
     if title.tail and _is_telling_tail(case):
@@ -72,10 +66,20 @@ def _title_not_exact(case: Case) -> bool:
         # 跳跳舞 is 杀杀人、跳跳舞: same year, same people.
         differs = director is ItemOutcome.DISAGREE or case.comparison.outcome("actors") is ItemOutcome.DISAGREE
         return differs or not case.exact_year or not case.comparison.people_agree
+    if not title.misspelt or _has_sibling(case):
+        return True
     if not case.exact_year or not case.comparison.agrees("actors") or director is ItemOutcome.DISAGREE:
         return True
     # 全城热恋 and 全球热恋 have actors in common and are a year apart.
     return case.letters < UNIQUE_TITLE and director is not ItemOutcome.AGREE
+
+
+def _has_sibling(case: Case) -> bool:
+    """Return whether another work of the year has almost the video's name: the letters that differ may name parts."""
+    return any(
+        rival.title.similarity >= ALMOST and not rival.title.contained and rival.year is not None and not rival.year.gap
+        for _, rival in case.rivals
+    )
 
 
 def _is_telling_tail(case: Case) -> bool:
@@ -127,7 +131,7 @@ def _alias_unbacked(case: Case) -> bool:
     if not title.near_exact or not title.via_alias or case.person:
         return False
     if title.only_alias and title.similarity < 1:
-        # Memoir of a Murderer is not Memoirs of a Murderer.
+        # The Colour of Money may not be The Color of Money.
         return True
     latin = title.only_alias and case.exact_year and script(title.local) == "latin"
     if case.letters < TELLING_TITLE:
@@ -215,12 +219,19 @@ def _season_of_film(case: Case) -> bool:
 
 
 def _part_differs(case: Case) -> bool:
-    """Return whether both titles name a part of one work, not the same, and only an alias is common.
+    """Return whether both name a part of one work, not the same, though the whole may have a name that is common.
 
     Douban lists the other half of a film as an alias: 浪客剑心 最终章 追忆篇 of 浪客剑心 最终章 人诛篇, which have the
-    same year, director and cast.
+    same year, director and cast. Halves may share an original title, unless it has a subtitle that is not a season's.
     """
-    return case.comparison.title.only_alias and parts_differ(names_of(case.video).title, names_of(case.subject).title)
+    title = case.comparison.title
+    if title.similarity < 1:
+        return not title.tail and parts_differ(parse_title(title.local), parse_title(title.subject), "")
+    if not title.via_alias or title.subject == case.subject.title:
+        return False
+    common = parse_title(title.subject)
+    of_whole = title.only_alias or not title.subtitled or common.number_kind == "season"
+    return of_whole and parts_differ(names_of(case.video).title, names_of(case.subject).title, common.base)
 
 
 def _medium_conflict(case: Case) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from douban_pipeline.matching.codes import Code
 from douban_pipeline.matching.facts import Subject, Video
+from douban_pipeline.matching.people import none_heard
 from douban_pipeline.matching.scoring import Comparison, ItemOutcome
 from douban_pipeline.matching.similarity import NumberMatch
 from douban_pipeline.matching.text import script
@@ -65,8 +66,17 @@ class Case:
 
     @property
     def people_known(self) -> bool:
-        """Whether directors or actors are known on both sides, whether they agree or not."""
-        return any(self.comparison.outcome(name) is not ItemOutcome.UNKNOWN for name in ("director", "actors"))
+        """Whether directors or actors are known on both sides, whether they agree or not.
+
+        Of a video with a Chinese title, Chinese and Latin names are different people's unless somebody sounds alike:
+        索菲亚·科波拉 is not Francis Leclerc. A foreign title comes with foreign names, which may sound otherwise:
+        Shôhei Imamura is 今村昌平.
+        """
+        if any(self.comparison.outcome(name) is not ItemOutcome.UNKNOWN for name in ("director", "actors")):
+            return True
+        video, subject = self.video, self.subject
+        lists = (video.directors, subject.directors), (video.actors, subject.actors)
+        return script(video.title) == "han" and any(none_heard(*each) for each in lists)
 
     @property
     def whole_cast(self) -> bool:

@@ -114,7 +114,7 @@ SENTENCES: Mapping[str, str] = {
     Code.SEASON_OF_FILM: "片名标明第几季，豆瓣条目却是单部作品",
     Code.TITLE_NOT_EXACT: "片名不够一致",
     Code.ALIAS_UNBACKED: "仅别名相符，佐证不足",
-    Code.PART_DIFFERS: "双方片名各标明不同的篇章，只有别名相符",
+    Code.PART_DIFFERS: "双方片名各标明不同的篇章",
     Code.ALIAS_TAKEN: "片名是此条目的别名，却是另一条目的正名",
     Code.YEAR_UNCONFIRMED: "年份未知或有出入，其他佐证不足",
     Code.SIBLING_NEARER: "同系列另一部的年份同样相符或更相符，可能漏了季数或副标题",

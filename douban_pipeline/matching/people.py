@@ -245,8 +245,16 @@ def _matches(mine: _People, theirs: _People, strangers: bool, vary: bool) -> tup
 @lru_cache(maxsize=16384)
 def heard(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Return whether somebody on one short list has a Latin name that sounds like a Chinese one on the other."""
-    if not a or not b or len(a) * len(b) > _MOST_HEARD:
-        return False
+    return len(a) * len(b) <= _MOST_HEARD and _sound_alike(a, b)
+
+
+def none_heard(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Return whether one list has Latin names and the other Chinese ones, and none of any length sounds alike."""
+    scripts = sorted(["".join(_people(each).scripts) for each in (a, b)])
+    return scripts == ["han", "latin"] and not _sound_alike(a, b)
+
+
+def _sound_alike(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     mine, theirs = ([each for name in names for each in _spellings(name)] for names in (a, b))
     for one in mine:
         for other in theirs:

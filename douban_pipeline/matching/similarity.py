@@ -13,11 +13,14 @@ from rapidfuzz import fuzz
 from douban_pipeline.matching import kinds
 from douban_pipeline.matching.facts import Subject, Video
 from douban_pipeline.matching.forms import Form, TitleForms, names_of
-from douban_pipeline.matching.subtitles import has_subtitle, is_original, is_subtitled, is_tail
+from douban_pipeline.matching.subtitles import has_subtitle, is_misspelt, is_original, is_subtitled, is_tail
 from douban_pipeline.matching.text import normalise, ratios
 
 NEAR_EXACT = 0.95
 """Similarity from which two names count as the same."""
+
+ALMOST = 0.65
+"""Similarity from which two names may be spellings of one."""
 
 FILM_MINUTES = 30
 """Minutes from which a work of one part may be called a film: 剧场版 are often short."""
@@ -68,6 +71,7 @@ class TitleMatch(NamedTuple):
             same editions: stronger evidence than a translated name.
         own_name: Whether the common name has no number and differs from the numbered title's name: a sequel's own name.
         originals_differ: Whether both have a name in a script of its own (kana, hangul …) and no two are similar.
+        misspelt: Whether the names of the best pair differ in one mistyped letter.
     """
 
     similarity: float
@@ -92,6 +96,7 @@ class TitleMatch(NamedTuple):
     tail: bool = False
     subtitled: bool = False
     same_subtitled: bool = False
+    misspelt: bool = False
 
     @property
     def near_exact(self) -> bool:
@@ -156,9 +161,10 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
         if not clash and is_original(mine):
             # フルメタル・パニック? ふもっふ is 全金属狂潮2 in one translation and has no number in another.
             return NumberMatch.NEITHER
-    one_number = None in (mine.parsed.number, theirs.parsed.number)
-    if (near or tail) and one_number and (mine.parsed.subtitled or theirs.parsed.subtitled):
+    said = {mine.parsed.number, theirs.parsed.number}
+    if (near or tail) and None in said and 2 not in said and (mine.parsed.subtitled or theirs.parsed.subtitled):
         # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides, even if one name consists of nothing else.
+        # But a second season may have the subtitle and the year of the first: 辅佐官2：改变世界的人们.
         return NumberMatch.NEITHER
     # The digits may have been the year of the subject, which is why that reading was admitted.
     claimed = frozenset() if mine.soft_year is not None and near else left.claimed
@@ -358,5 +364,6 @@ def match_titles(video: Video, subject: Subject) -> TitleMatch:
         ),
         tail=tail,
         originals_differ=near and _originals_differ(left, right),
+        misspelt=ALMOST <= value < 1.0 and is_misspelt(mine.parsed, theirs.parsed),
         own_name=value == 1.0 and _is_own_name(left, mine) and _is_own_name(right, theirs),
     )

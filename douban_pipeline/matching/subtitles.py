@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rapidfuzz import fuzz
+from anyascii import anyascii
+from rapidfuzz.distance import Levenshtein
 
 from douban_pipeline.matching.forms import OWN_SCRIPTS, Form
 from douban_pipeline.matching.text import normalise, script
@@ -57,26 +58,52 @@ def is_subtitled(form: Form) -> bool:
     return sum(len(part.strip()) > 1 for part in parts) > 1
 
 
+_TELLING = frozenset("零〇一二三四五六七八九十百两双他她它上中下前后新续外正别番小大")
+"""Letters that count, point out or continue, so that one more or another one tells works apart."""
+
+
+def is_misspelt(one: ParsedTitle, other: ParsedTitle) -> bool:
+    """Return whether two names differ in one letter that was mistyped: another of its sound, or one more inside a word.
+
+    Anything else that is left of both after their common part is a name of its own: 上之句 and 下之句. So is a word of
+    one letter: 他和她的孤独情事：他 and ：她 sound the same.
+    """
+    mine, theirs = _pieces(one), _pieces(other)
+    if len(mine) != len(theirs) or not mine:
+        mine, theirs = [one.base], [other.base]
+    edits = [(a, b, edit) for a, b in zip(mine, theirs, strict=True) for edit in Levenshtein.editops(a, b)]
+    if len(edits) != 1:
+        return False
+    a, b, (kind, here, there) = edits[0]
+    if kind == "replace":
+        letters = a[here], b[there]
+        return len(a) > 1 and _TELLING.isdisjoint(letters) and len(set(map(str.lower, map(anyascii, letters)))) == 1
+    longer, place = (b, there) if kind == "insert" else (a, here)
+    return 0 < place < len(longer) - 1 and longer[place] not in _TELLING and not longer[place].isdigit()
+
+
 _PART_WORDS = ("篇", "编", "章", "卷")
-_ONE_PART = 65.0
-"""Similarity of two subtitles, in per cent, from which they may be spellings of one: 吉恩的残光 is 吉翁的残光."""
 _LEAST_NAME = 2
 """Least letters of a name that two parts have in common."""
 
 
-def parts_differ(one: ParsedTitle, other: ParsedTitle) -> bool:
+def parts_differ(one: ParsedTitle, other: ParsedTitle, whole: str) -> bool:
     """Return whether two titles begin with the same name and go on with the names of different parts.
 
-    A part's name follows a mark, or ends in a word for a part: 浪客剑心 最终章 追忆篇, 浪客剑心追忆篇.
+    A part's name follows a mark or the name of the ``whole``, or ends in a word for a part: 浪客剑心 最终章 追忆篇,
+    浪客剑心追忆篇.
     """
+    if one.base == other.base or is_misspelt(one, other):
+        return False
+    if whole and all(title.base.startswith(whole) and title.base != whole for title in (one, other)):
+        return True
     mine, theirs = _pieces(one), _pieces(other)
     if min(len(mine), len(theirs)) > 1 and mine[0] == theirs[0]:
-        return fuzz.ratio(mine[-1], theirs[-1]) < _ONE_PART
+        return "".join(mine) != "".join(theirs)
     pairs = enumerate(zip(one.base, other.base, strict=False))
     begin = next((place for place, (a, b) in pairs if a != b), min(len(one.base), len(other.base)))
     ends = one.base[begin:], other.base[begin:]
-    named = begin >= _LEAST_NAME and all(len(end) > 1 and end.endswith(_PART_WORDS) for end in ends)
-    return named and fuzz.ratio(*ends) < _ONE_PART
+    return begin >= _LEAST_NAME and all(len(end) > 1 and end.endswith(_PART_WORDS) for end in ends)
 
 
 def _pieces(title: ParsedTitle) -> list[str]:

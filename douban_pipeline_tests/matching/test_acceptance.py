@@ -236,6 +236,30 @@ ALONE = [
         id="a foreign title of one word and one trait",
     ),
     pytest.param(
+        thin({**PLACED[0], "directors": ("索菲亚·科波拉",)}, {**PLACED[1], "directors": ("Francis Leclerc",)}),
+        thin({**PLACED[0], "directors": ("索菲亚·科波拉",)}, {**PLACED[1], "directors": ("Sofia Coppola",)}),
+        Code.UNCORROBORATED,
+        "人员不符",
+        id="a director whose foreign name sounds otherwise",
+    ),
+    pytest.param(
+        thin({**PLACED[0], "actors": ("Robert Heath",)}, {**PLACED[1], "actors": ("文章", "黄维德")}),
+        thin({**PLACED[0], "actors": ()}, {**PLACED[1], "actors": ("文章", "黄维德")}),
+        Code.UNCORROBORATED,
+        "人员不符",
+        id="foreign actors of a work that has Chinese ones",
+    ),
+    pytest.param(
+        thin({"directors": ("王伟",), "kind": Kind.FILM}, {"directors": ("Shôhei Imamura",), "kind": Kind.FILM}),
+        thin(
+            {"title": "Narayama", "directors": ("Shôhei Imamura",), **FILMED},
+            {"original_title": "Narayama", "directors": ("今村昌平",), **FILMED},
+        ),
+        Code.UNCORROBORATED,
+        "人员不符",
+        id="names of two scripts, unless the whole record is a foreign one",
+    ),
+    pytest.param(
         thin({"kind": Kind.FILM}, {}, other("白夜追凶", 2019, kind=Kind.FILM)),
         thin({"kind": Kind.FILM}, {}, other("白夜追凶", 2020, kind=Kind.FILM)),
         Code.UNCORROBORATED,
@@ -244,11 +268,9 @@ ALONE = [
     ),
     pytest.param(
         thin(
-            {**PLACED[0], "title": "Keeper of the Lighthouse"}, {**PLACED[1], "aliases": ("Keepers of the Lighthouse",)}
+            {**PLACED[0], "title": "Colour of the Lighthouse"}, {**PLACED[1], "aliases": ("Color of the Lighthouse",)}
         ),
-        thin(
-            {**PLACED[0], "title": "Keeper of the Lighthouse"}, {**PLACED[1], "aliases": ("Keeper of the Lighthouse",)}
-        ),
+        thin({**PLACED[0], "title": "Color of the Lighthouse"}, {**PLACED[1], "aliases": ("Color of the Lighthouse",)}),
         Code.ALIAS_UNBACKED,
         "仅别名相符，佐证不足",
         id="an alias with a letter more",
@@ -282,14 +304,14 @@ ALONE = [
         thin({**CREWED, "title": "守夜人 最终章 黑夜篇"}, OTHER_HALF),
         thin({**CREWED, "title": "夜的看守者"}, {**OTHER_HALF, "aliases": ("夜的看守者",)}),
         Code.PART_DIFFERS,
-        "双方片名各标明不同的篇章，只有别名相符",
+        "双方片名各标明不同的篇章",
         id="the other half of a film, which the subject has as an alias",
     ),
     pytest.param(
         thin({**CREWED, "title": "守夜人黑夜篇"}, {**OTHER_HALF, "title": "守夜人白昼篇"}),
         thin({**CREWED, "title": "夜的看守者"}, {**OTHER_HALF, "aliases": ("夜的看守者",)}),
         Code.PART_DIFFERS,
-        "双方片名各标明不同的篇章，只有别名相符",
+        "双方片名各标明不同的篇章",
         id="the same, without a mark before the part",
     ),
     pytest.param(
