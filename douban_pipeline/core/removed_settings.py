@@ -135,6 +135,10 @@ _CONSTANTS: Mapping[str, Mapping[str, str]] = {
 """Constants, by the system's prefix and their former name."""
 _RENAMED: Mapping[str, Removed] = {
     "REVIEW_URL": Removed(name="PUBLIC_URL", change=terminal_text("without /review/ at its end")),
+    "FEEDS_POLLS_PER_DAY": Removed(
+        name="FEEDS_POLLS_PER_SOURCE_PER_DAY",
+        change=terminal_text("divided by the number of sources; 0 was 24 of each"),
+    ),
     "FEEDS_REQUEST_TIMEOUT_SECONDS": Removed(name="REQUEST_TIMEOUT_SECONDS"),
     "FEEDS_WERSS_URL": Removed(name="WERSS_URL"),
     "FEEDS_WERSS_USERNAME": Removed(name="WERSS_USERNAME"),
