@@ -145,7 +145,6 @@ def _settings(home: Path, server: FeedServer) -> FeedsSettings:
     return FeedsSettings.load(
         home=home,
         database_url=f"sqlite:///{home / 'feeds.sqlite'}",
-        profile="budget",
         allow_private=True,
         requests_per_minute=60_000,
         werss_url=server.base,

@@ -5,10 +5,11 @@ from datetime import datetime
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, read_in
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 from douban_pipeline.feeds import websub, wording
 from douban_pipeline.feeds.alerts import report_causes
+from douban_pipeline.feeds.budget_plan import crowded_hosts
 from douban_pipeline.feeds.cadence_review import review
 from douban_pipeline.feeds.icons import fetch_icons
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller, PollReport
@@ -115,6 +116,9 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     if services.settings.reader_password.get_secret_value():
         fetch_icons(services)  # only readers on phones show them
     context.log.info(f"{report.sources} sources analysed, {report.changed} changed their cadence")
+    with read_in("en"):
+        for crowded in crowded_hosts(services.engine, services.settings):
+            context.log.warning(crowded)
     metadata: dict[str, dg.MetadataValue] = {
         "sources": dg.MetadataValue.int(report.sources),
         "changed": dg.MetadataValue.int(report.changed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -11,6 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from douban_pipeline.core.database import reading, run_transaction
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.feeds import budget, spent_polls
 from douban_pipeline.feeds.intensity import SLOTS, Floats, Knowledge, everyone_of, profiles_of
 from douban_pipeline.feeds.scheduler import PlannedCheck
@@ -27,8 +29,9 @@ _AT_ONCE = 4000
 _DAY = 86_400
 MAX_GAP = _DAY
 """Maximum seconds between two polls of a source: an unexpected article is found within a day."""
-_A_SOURCE = 24
-"""Polls per day and source, if no budget is set."""
+_LEAST = 2
+"""Polls per day of a source below which it is told that its host's limit allows no more."""
+_MINUTES = 1440
 _WEEKEND = 2 / 7
 _AWAY = 3600
 """Seconds of back-off from which a source's share of the budget goes to the others."""
@@ -101,6 +104,21 @@ def offset_of(zone: tzinfo, now: int) -> int:
     return int(ahead.total_seconds()) if ahead is not None else 0
 
 
+def crowded_hosts(engine: Engine, settings: FeedsSettings) -> list[str]:
+    """Return a sentence for each host whose limit of requests leaves its sources too few polls a day."""
+    with reading(engine) as connection:
+        counts = Counter(hosts_of_active(connection).values())
+    limit = settings.requests_per_minute
+    said = terminal_text(
+        "{host} has {count} sources, and {limit} requests a minute: {polls:.1f} polls a day for each of them"
+    )
+    return [
+        said.format(host=host, count=count, limit=limit, polls=_MINUTES * limit / count)
+        for host, count in counts.most_common()
+        if _MINUTES * limit < _LEAST * count
+    ]
+
+
 def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan | None:
     """Compute the plan from all active sources, store and return it; None without a source.
 
@@ -132,12 +150,13 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
             budget.daily_density(knowledge, profiles_of(knowledge, everyone, share), now)
             for knowledge in _each(connection, ids, settings, now)
         ]
-    daily = float(settings.polls_per_day or _A_SOURCE * len(hosts))
+    daily = float(settings.polls_per_source_per_day * len(hosts))
     allocation = budget.allocate(
         np.concatenate(densities),
         [hosts[each] for each in ids],
         max(daily - len(served), 1.0),
         max_gap=MAX_GAP,
+        host_polls_per_day=_MINUTES * settings.requests_per_minute,
     )
     corrected = allocation.corrected(correction)
     made = BudgetPlan(corrected, everyone, share, daily, len(hosts), now, correction, spans, steady)

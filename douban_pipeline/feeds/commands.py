@@ -35,7 +35,7 @@ def feeds_add(
     kind: Annotated[str, typer.Option(help="rss, werss, maccms or json.")] = "rss",
     title: Annotated[str, typer.Option(help="Title to show; its own by default.")] = "",
     cadence: Annotated[
-        str, typer.Option(help="P0 (15 min) to P6 (24 h), used until its own cadence is learned.")
+        str, typer.Option(help="In profile plan: P0 (15 min) to P6 (24 h), until its own is learned.")
     ] = "P2",
     option: Annotated[
         list[str] | None, typer.Option(help="Fields of a JSON list: path=data.list, id=…, title=…, link=…, time=….")

@@ -54,7 +54,9 @@ class SourceRow(LaunchpadConfig):
     kind: str = Field("rss", description=page_text("rss, werss, maccms or json.", "feeds"))
     url: str = Field("", description=page_text("Address; empty for a public account."))
     title: str = Field("", description=page_text("Title; empty: the source's own."))
-    cadence: str = Field("P2", description=page_text("P0 (15 min) to P6 (24 h), until its own cadence is learned."))
+    cadence: str = Field(
+        "P2", description=page_text("In profile plan: P0 (15 min) to P6 (24 h), until its own is learned.")
+    )
     mp_id: str = Field("", description=page_text("Id of a public account at WeRSS."))
     options: dict[str, str] = Field(default_factory=dict, description=page_text("For JSON lists."))
     folder: str = Field("", description=page_text("Folder, outer/inner; empty: as it is."))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.guesses import GuessGuard
+from douban_pipeline.core.language import read_in
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.system import installed_names
+from douban_pipeline.feeds.budget_plan import crowded_hosts
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.settings import load_settings
+
+logger = logging.getLogger(__name__)
 
 
 def mounts(guard: GuessGuard) -> Iterator[Mount]:
@@ -29,6 +34,9 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         raise ProblemsError([missing_library(error.name, "service")]) from error
     settings = load_settings()
     services = open_services(settings).ready()
+    with read_in("en"):
+        for crowded in crowded_hosts(services.engine, settings):
+            logger.warning(crowded)
     if settings.public_url:
         yield websub.hubs_mount(services)
     password = settings.reader_password.get_secret_value()

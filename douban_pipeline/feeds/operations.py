@@ -10,6 +10,7 @@ from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
+from douban_pipeline.feeds.budget_plan import crowded_hosts
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import hubs
 from douban_pipeline.feeds.store.tables import source
@@ -28,6 +29,10 @@ class FeedsOperations(Operations):
         counts = {row.kind: row.sources for row in kinds}
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or terminal_text("none yet")
         yield CheckResult("sources", "ok", terminal_text("followed: {shown}").format(shown=shown))
+        variable = settings.variable("requests_per_minute")
+        for crowded in crowded_hosts(engine, settings):
+            remedy = terminal_text("raise {variable}, or follow fewer sources there").format(variable=variable)
+            yield CheckResult("hosts", "warn", crowded, remedy)
         if not settings.public_url:
             message = terminal_text("WebSub is off, since the service has no public address: sources are only polled")
             variable = settings.variable("public_url")

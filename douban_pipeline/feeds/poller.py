@@ -303,7 +303,7 @@ class Poller:
         before: Mapping[str, Any],
     ) -> tuple[PollRecord, int]:
         clock = SourceClock.from_json(source.clock)
-        answered, known = entries.with_own_guids(connection, source.source_id, fetched.entries)
+        answered, known = entries.with_own_guids(connection, source.source_id, fetched.entries, clock.skew)
         stated = {each.guid_hash: each.published_at for each in reversed(answered)}
         # Nothing is published after it is found.
         given = [

@@ -47,10 +47,10 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
         description="SQLAlchemy URL of the feeds' tables; empty means the CMS's database, or a file in HOME.",
     )
     profile: Literal["plan", "budget"] = Field(
-        "plan", description="How the next poll is chosen: plan by cadence, budget by expected gain."
+        "budget", description="How the next poll is chosen: plan by cadence, budget by expected gain."
     )
-    polls_per_day: int = Field(
-        0, ge=0, le=100_000_000, description="Polls per day of all sources in profile budget; 0 means 24 per source."
+    polls_per_source_per_day: int = Field(
+        24, ge=1, le=1440, description="Polls per day and source in profile budget, shared among all by expected gain."
     )
     allow_private: bool = Field(False, description="Allow sources on loopback and private addresses.")
     requests_per_minute: int = Field(

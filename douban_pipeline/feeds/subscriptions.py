@@ -39,7 +39,7 @@ class SourceRequest:
         kind: rss, werss, maccms or json.
         url: Its address; empty for a public account.
         title: Its title; if empty, the source's own title is used.
-        cadence: P0 to P6, until its own is learned.
+        cadence: P0 to P6, in profile plan until its own is learned.
         mp_id: Id of a public account at WeRSS.
         options: For a JSON list: ``path``, and the paths of `JSON_FIELDS`.
         folder: Its folder, ``outer/inner``; if empty, a known source stays where it is.

@@ -37,9 +37,9 @@ class Shelf:
     def __init__(self, services: FeedsServices, clock: HandClock) -> None:
         self.services, self.clock = services, clock
 
-    def source(self, title: str, folder: str | None = None) -> str:
-        """Follow a source; return its id."""
-        url = f"https://{title.encode().hex()}.example/feed.xml"
+    def source(self, title: str, folder: str | None = None, url: str = "") -> str:
+        """Follow a source, at an address of its own by default; return its id."""
+        url = url or f"https://{title.encode().hex()}.example/feed.xml"
         given = Source(source_id_for(SourceKind.RSS, url), SourceKind.RSS, url, title=title)
         now = self.services.now()
 

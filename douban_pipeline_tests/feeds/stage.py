@@ -126,7 +126,7 @@ HTML = "text/html; charset=utf-8"
 class Site(LoopbackStandIn):
     """A web site: bodies by path, and the headers of the requests it saw."""
 
-    pages: dict[str, bytes]
+    pages: dict[str, bytes | HttpAnswer]
     asked: list[tuple[str, Message]] = field(default_factory=list)
     login: str = ""
     port: int = 0
@@ -139,6 +139,8 @@ class Site(LoopbackStandIn):
         page = self.pages.get(target)
         if page is None:
             return HttpAnswer(404, b"<html>nothing here</html>", HTML)
+        if isinstance(page, HttpAnswer):
+            return page
         if page.startswith(b"->"):
             return HttpAnswer(301, b"", headers={"Location": page[2:].decode()})
         return HttpAnswer(200, page, HTML if b"<html" in page else "application/rss+xml")

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -18,7 +19,7 @@ from douban_pipeline.core.database import run_transaction
 from douban_pipeline.feeds.api.google_reader import FIRST_ID, entry_of_item, item_id
 from douban_pipeline.feeds.icons import fetch_icons
 from douban_pipeline.feeds.services import open_services
-from douban_pipeline.feeds.store import sources
+from douban_pipeline.feeds.store import entry_lists, sources
 from douban_pipeline_tests.feeds.reading_stage import PASSWORD, Shelf, an_entry, served, shelf
 from douban_pipeline_tests.feeds.stage import DAY, START, Site
 
@@ -162,6 +163,54 @@ def test_a_session_of_read_you_with_google_reader(at: Shelf, base: str, books: t
         refused = client.post("reader/api/0/subscription/quickadd", data={"quickadd": "http://10.0.0.1/", "T": token})
         assert refused.json()["numResults"] == 0
         assert "内网" in refused.json()["error"]
+
+
+ADDRESS = "https://site.example/feed/"
+ASKED = f"{ADDRESS}?tag=a%26b&n=1"
+"""Addresses of sources, by which some readers name them."""
+
+
+@pytest.mark.parametrize(
+    ("call", "entries"),
+    [
+        # RSS Guard, Read You (both ways), Vienna, Fluent Reader.
+        ("stream/items/ids?output=json&n=200000&s=feed/{news}&xt={read}&ot=973551600", [0, 1]),
+        ("stream/items/ids?s={all}&it={read}&ot=1&n=1000", [2, 5]),
+        ("stream/items/ids?output=json&s={read}", [2, 5]),
+        ("stream/contents?output=json&n=250", [0, 1, 2, 3, 4, 5, 6]),
+        ("stream/contents/feed/{address}", [3]),
+        ("stream/contents?s=feed/{address}", [3]),
+        ("stream/contents/feed/{asked}?n=20", [6]),
+        ("stream/items/ids?s=feed/{asked}", [6]),
+        ("stream/items/ids?s=user/-/label/{folder}&xt={read}", [3, 4]),
+        ("stream/items/ids?s=user/-/label/{folder}&it={starred}", [4]),
+    ],
+)
+def test_what_other_readers_ask_for(at: Shelf, base: str, call: str, entries: list[int]) -> None:
+    news, site = at.source("新闻"), at.source("站点", "看 & 听", url=ADDRESS)
+    films, asked = at.source("电影", "看 & 听"), at.source("标签", url=ASKED)
+    ids = at.publish(news, *(an_entry(f"n{number}", START - number) for number in range(3)))
+    ids += at.publish(site, an_entry("s", START - 60))
+    ids += at.publish(films, an_entry("f", START - 70), an_entry("g", START - 80))
+    ids += at.publish(asked, an_entry("a", START - 90))
+    run_transaction(at.services.engine, lambda connection: entry_lists.mark(connection, [ids[2], ids[5]], unread=False))
+    run_transaction(at.services.engine, lambda connection: entry_lists.mark(connection, [ids[0], ids[4]], starred=True))
+    auth = log_in(base).text.splitlines()[2].partition("=")[2]
+    names = {
+        "news": news,
+        "address": quote(ADDRESS, safe=""),
+        "asked": quote(ASKED, safe=""),
+        "folder": "看%20%26%20听",
+    }
+    sent = call.format(**names, read=READ, starred=STARRED, all=EVERYTHING)
+    answer = httpx.get(
+        f"{base}/feeds/greader/reader/api/0/{sent}", headers={"Authorization": f"GoogleLogin auth={auth}"}
+    )
+    assert answer.status_code == 200
+    found = answer.json()
+    got = found["itemRefs"] if "itemRefs" in found else found["items"]
+    assert sorted(entry_of_item(each["id"]) or 0 for each in got) == sorted(ids[number] for number in entries)
+    assert all(each["canonical"][0]["href"] for each in found.get("items", ()))
 
 
 def test_pages_of_a_stream_have_every_entry_once(at: Shelf, base: str) -> None:

@@ -12,13 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
+from douban_pipeline.core.counters import Counters
+from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
-from douban_pipeline.feeds import budget_plan, spent_polls
+from douban_pipeline.feeds import budget_plan, mounts, spent_polls
 from douban_pipeline.feeds.budget_plan import BudgetPlan, make_plan
+from douban_pipeline.feeds.operations import OPERATIONS
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.spent_polls import BOUNDS, PlanSpan, Spent, corrected, counted
+from douban_pipeline.feeds.store import sources
 from douban_pipeline.feeds.store.tables import plan as plans
 from douban_pipeline.feeds.store.tables import poll, stats
+from douban_pipeline.feeds.types import Source, SourceKind, source_id_for
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, hourly, stage
 
 BUSY_HOURS = np.array([1 + 3 * (9 <= hour < 22) for hour in range(24)]) / (24 + 39)
@@ -97,7 +102,7 @@ def planned(at: Stage) -> BudgetPlan:
 
 
 def test_the_plan_is_corrected_every_hour_and_shown_beside_what_was_polled(tmp_path: Path) -> None:
-    with stage(tmp_path, {"news": SourceStandIn("rss", hourly(40))}, profile="budget", polls_per_day=240) as at:
+    with stage(tmp_path, {"news": SourceStandIn("rss", hourly(40))}, polls_per_source_per_day=240) as at:
         [news] = at.follow("news")
         at.poll()
         first = planned(at)
@@ -133,7 +138,7 @@ def test_the_plan_is_corrected_every_hour_and_shown_beside_what_was_polled(tmp_p
 
 
 def test_sources_that_wait_for_their_poll_do_not_raise_it(tmp_path: Path) -> None:
-    with stage(tmp_path, {"news": SourceStandIn("rss", hourly(40))}, profile="budget", polls_per_day=240) as at:
+    with stage(tmp_path, {"news": SourceStandIn("rss", hourly(40))}, polls_per_source_per_day=240) as at:
         at.follow("news")
         at.poll()
         planned(at)
@@ -142,9 +147,42 @@ def test_sources_that_wait_for_their_poll_do_not_raise_it(tmp_path: Path) -> Non
             assert planned(at).correction == 1.0
 
 
+@pytest.mark.parametrize(("count", "told"), [(720, False), (721, True)])
+def test_a_host_that_allows_too_few_polls_is_told_of(
+    count: int, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("DOUBAN_PIPELINE_SYSTEMS", "feeds")
+    monkeypatch.setattr(mounts, "load_settings", lambda: at.services.settings)
+    with stage(tmp_path, {}, requests_per_minute=1) as at:
+        urls = [f"http://crowd.example/{number}" for number in range(count)]
+        added = [Source(source_id_for(SourceKind.RSS, url), SourceKind.RSS, url) for url in urls]
+        with at.services.engine.begin() as connection:
+            sources.insert_sources(connection, added, dict.fromkeys((each.source_id for each in added), START), START)
+        results = {each.name: each for each in OPERATIONS.checks(at.services)}
+        assert ("hosts" in results) is told
+        for mount in mounts.mounts(GuessGuard(Counters(at.services.clock))):
+            if mount.close is not None:
+                mount.close()
+        assert ("crowd.example" in caplog.text) is told
+        if told:
+            assert results["hosts"].state == "warn"
+            assert "crowd.example has 721 sources, and 1 requests a minute: 2.0 polls a day" in results["hosts"].message
+            assert "DOUBAN_PIPELINE_FEEDS_REQUESTS_PER_MINUTE" in results["hosts"].remedy
+        # What the host does not allow is not planned: it would be owed for ever.
+        assert planned(at).allocation.polls == pytest.approx(1440, rel=0.02)
+
+
+def test_the_budget_grows_with_the_sources(tmp_path: Path) -> None:
+    given = {name: SourceStandIn("rss", hourly(40), name) for name in ("one", "two", "three")}
+    with stage(tmp_path, given) as at:
+        at.follow(*given)
+        at.poll()
+        assert planned(at).polls_per_day == 72
+
+
 def test_what_sources_in_back_off_do_not_spend_goes_to_the_others(tmp_path: Path) -> None:
     given = {name: SourceStandIn("rss", hourly(40), name) for name in ("one", "two", "three")}
-    with stage(tmp_path, given, profile="budget", polls_per_day=240) as at:
+    with stage(tmp_path, given, polls_per_source_per_day=80) as at:
         ids = at.follow(*given)
         at.poll()
         before = planned(at)

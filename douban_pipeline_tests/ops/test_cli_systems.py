@@ -287,9 +287,9 @@ def test_a_check_before_the_setup_creates_no_file(tmp_path, call):
 
 
 def test_a_system_s_wrong_setting_is_a_finding_beside_the_others(tmp_path, call):
-    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_FEEDS_POLLS_PER_DAY": "-1"}
+    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_FEEDS_POLLS_PER_SOURCE_PER_DAY": "-1"}
     reported = findings(call("check", "--system", "feeds", "--no-dagster", "--json", **given))
-    assert "DOUBAN_PIPELINE_FEEDS_POLLS_PER_DAY = '-1' is not allowed" in reported["feeds.settings"]["told"]
+    assert "DOUBAN_PIPELINE_FEEDS_POLLS_PER_SOURCE_PER_DAY = '-1' is not allowed" in reported["feeds.settings"]["told"]
 
 
 def test_the_pools_of_the_systems_served_are_looked_at(tmp_path, call):

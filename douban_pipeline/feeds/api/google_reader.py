@@ -132,11 +132,12 @@ class GoogleReader:
 
     def answer(self, call: str, method: str, given: Parameters) -> Response:
         """Return the answer to a call."""
+        stream = call.lstrip("/").removeprefix("stream/contents/")
         call = call.strip("/")
         if call == "token":
             return PlainTextResponse(self._access.edit_token)
-        if call.startswith("stream/contents/"):
-            return JSONResponse(self._stream(call.removeprefix("stream/contents/"), given))
+        if call.startswith("stream/contents/"):  # a feed's address may end with a slash
+            return JSONResponse(self._stream(stream, given))
         if call in self._reads:
             return JSONResponse(self._reads[call](given))
         if call not in self._changes:

@@ -19,7 +19,7 @@ _EAST_ASIAN = ("gb18030", "big5", "cp932", "euc_jp", "cp949")
 _SINGLE = ("cp1251", "cp1252", "koi8_r", "cp1250", "latin_1")
 _SAMPLE = 32_000
 _FEW_WRONG = 0.02
-"""Share of bytes beyond ASCII that may be no UTF-8 in a text that is: cut-off characters, or one foreign word."""
+"""Share of characters beyond ASCII that may be wrong in the encoding of a text: cut off, or of one foreign word."""
 _SHORT = 12
 """Bytes beyond ASCII up to which GBK may happen to be valid UTF-8."""
 
@@ -42,22 +42,22 @@ def true_encoding(body: bytes, content_type: str) -> str:
     """Return the name of the encoding in which a body beyond ASCII is written."""
     declared = _declared(body, content_type)
     beyond = sum(byte > 127 for byte in body[:_SAMPLE])
-    if _is_utf8(body):
-        short = next((each for each in declared if each in _EAST_ASIAN and _decodes(body, each)), "")
+    if _fits(body, "utf-8"):
+        short = next((each for each in declared if each in _EAST_ASIAN and _fits(body, each)), "")
         return short if short and beyond <= _SHORT else "utf-8"
     for name in declared:
-        if name in _EAST_ASIAN and _decodes(body, name):
+        if name in _EAST_ASIAN and _fits(body, name, wrong=1):
             return name
     sample = b" ".join(_MARKUP.sub(b" ", body[: 4 * _SAMPLE]).split())[:_SAMPLE]
     best = from_bytes(sample, cp_isolation=[*_EAST_ASIAN, *_SINGLE]).best()
     found = best.encoding if best is not None else ""
-    if found in _EAST_ASIAN and _decodes(body, found):
+    if found in _EAST_ASIAN and _fits(body, found):
         return found
     single = next((each for each in declared if each not in (*_EAST_ASIAN, "utf-8")), "")
     if single and found not in _EAST_ASIAN:
         return single
     # Text too short to recognise its encoding: among Chinese sites it is GBK, if it can be.
-    return "gb18030" if not found and _decodes(body, "gb18030") else found or "utf-8"
+    return "gb18030" if not found and _fits(body, "gb18030", wrong=1) else found or "utf-8"
 
 
 def _declared(body: bytes, content_type: str) -> list[str]:
@@ -75,20 +75,10 @@ def _declared(body: bytes, content_type: str) -> list[str]:
     return [each for each in found if each not in ("idna", "punycode", "base64", "rot13", "hex", "zlib", "bz2", "uu")]
 
 
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode("utf-8")
-        return True
-    except UnicodeDecodeError:
-        text = body.decode("utf-8", "replace")
-    wrong, right = text.count("\ufffd"), sum(char > "\x7f" for char in text)
-    return wrong <= _FEW_WRONG * right
-
-
-def _decodes(body: bytes, encoding: str) -> bool:
-    """Return whether a body is valid in an encoding, but for what was cut off at its end."""
-    try:
-        codecs.getincrementaldecoder(encoding)().decode(body)
-    except (UnicodeDecodeError, LookupError):
-        return False
-    return True
+def _fits(body: bytes, encoding: str, wrong: int = 0) -> bool:
+    """Return whether a body is text in an encoding, but for what was cut off at its end, and for `_FEW_WRONG` of its
+    characters or so many ``wrong`` ones."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    text = decoder.decode(body)
+    found = text.count("\ufffd")
+    return not found or found <= max(_FEW_WRONG * sum(char > "\x7f" for char in text), wrong)

@@ -9,10 +9,9 @@ which ``xml:base`` can make longer with each element and which is parsed at each
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from io import BytesIO
@@ -25,11 +24,11 @@ from feedparser.urls import make_safe_absolute_uri
 from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
 from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_feed
-from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, credible, link_of, moment_of, plain
+from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, based_on, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
 
-PARSER_VERSION = "feed-3"
+PARSER_VERSION = "feed-4"
 _END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
 _ROOT = re.compile(rb"<((?:\w+:)?(?:rss|feed|rdf))\b", re.IGNORECASE)
 _FIRST_ELEMENT = re.compile(rb"<\x00{0,3}\w")
@@ -105,11 +104,11 @@ def parse_feed(
     if found.bozo and not found.entries and not _is_encoding(found.get("bozo_exception")):
         raise FeedRefused(source, "not a feed: broken XML without an entry", 200)
     times = [_written(each) for each in found.entries]
-    said = [each for some in times for each, _ in some if each is not None]
+    said = [each for some in times for each in some]
     titles = [plain(each.get("title")) for each in found.entries]
     cst = meaning_of_cst(said, plain(found.feed.get("language"), 20), titles, now)
     entries = [
-        _entry(each, [_moment(*time, zone=zone, cst=cst) for time in some], url, now)
+        _entry(each, [time.moment(zone, cst) for time in some], url, now)
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
@@ -152,40 +151,40 @@ def _first_entries(body: bytes, most: int) -> tuple[bytes, int]:
     return body[: ends[most - 1]] + closing, len(ends) - most
 
 
-def _written(found: dict[str, Any]) -> list[tuple[WrittenTime | None, Any]]:
-    """Return an entry's times in order of preference: as written, and as feedparser understood them."""
+def _written(found: dict[str, Any]) -> list[WrittenTime]:
+    """Return an entry's times that are understood, in order of preference."""
     # Used as a plain dictionary: feedparser's own `get` substitutes one time for another, with a warning.
-    names = ("published", "updated", "created")
-    return [(written_time(dict.get(found, name)), dict.get(found, f"{name}_parsed")) for name in names]
-
-
-def _moment(written: WrittenTime | None, parsed: Any, *, zone: tzinfo, cst: tzinfo) -> int | None:
-    return _epoch(parsed) if written is None else written.moment(zone, cst)
+    times = (written_time(dict.get(found, name)) for name in ("published", "updated", "created"))
+    return [each for each in times if each is not None]
 
 
 def _entry(found: dict[str, Any], times: list[int | None], base: str, now: float) -> Entry:
     moments = [moment for each in times if (moment := credible(each, now)) is not None]
-    link = link_of(found.get("link"), base)
+    link = next((link for each in _addresses(found) if (link := link_of(each, base))), "")
     contents = [each for each in found.get("content") or () if isinstance(each, dict)]
     summary = plain(found.get("summary") or next((each.get("value") for each in contents), ""), LONGEST_SUMMARY)
     details = [*contents, found.get("summary_detail") or {}]
+    # What xml:base gives; without one, addresses are relative to the entry's page.
+    texts = [
+        (each.get("value") if each.get("base") in (None, "", base) else based_on(each.get("value"), each["base"]), each)
+        for each in details
+    ]
     return Entry(
         guid=plain(found.get("id"), 2000),
         link=link,
         title=plain(found.get("title")),
         summary=summary,
         published_at=moments[0] if moments else None,
-        content=article(((each.get("value"), each.get("type") != "text/plain") for each in details), summary),
+        content=article(((text, each.get("type") != "text/plain") for text, each in texts), summary),
     )
 
 
-def _epoch(parsed: Any) -> int | None:
-    if not parsed:
-        return None
-    try:
-        return calendar.timegm(parsed)
-    except (ValueError, OverflowError, TypeError):
-        return None
+def _addresses(found: dict[str, Any]) -> Iterator[object]:
+    """Yield an entry's page, then the sound or picture that it is without one."""
+    yield found.get("link")
+    for name in ("enclosures", "media_content", "media_thumbnail"):
+        for each in found.get(name) or ():
+            yield each.get("href") or each.get("url")
 
 
 def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, most: int) -> ParsedFeed:
@@ -206,7 +205,7 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         written = ((item.get("content_html"), True), (item.get("content_text"), False))
         one = Entry(
             guid=plain(item.get("id"), 2000),
-            link=link_of(item.get("url") or item.get("external_url"), url),
+            link=next((link for each in _json_addresses(item) if (link := link_of(each, url))), ""),
             title=plain(item.get("title") or summary, 500),
             summary=plain(summary, LONGEST_SUMMARY),
             published_at=credible(published, now),
@@ -222,3 +221,10 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         if isinstance(each, dict) and str(each.get("type", "")).lower() == "websub"
     )
     return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon, links=links)
+
+
+def _json_addresses(item: dict[str, Any]) -> Iterator[object]:
+    attachments = item.get("attachments")
+    first = attachments[0] if isinstance(attachments, list) and attachments else None
+    yield from (item.get("url"), item.get("external_url"), first.get("url") if isinstance(first, dict) else None)
+    yield from (item.get("image"), item.get("banner_image"))

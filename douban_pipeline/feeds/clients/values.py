@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from douban_pipeline.feeds.cadence import DAY, as_seconds
+from douban_pipeline.feeds.clients.moments import written_time
 
 LONGEST_SUMMARY = 1000
 LONGEST_CONTENT = 200_000
@@ -19,6 +20,9 @@ _EARLIEST = 946_684_800
 _HIDDEN = re.compile(r"<(script|style)\b", re.IGNORECASE)
 _HIDDEN_END = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("script", "style")}
 _TAG = re.compile(r"<[^<>]*>")
+_ADDRESS = re.compile(
+    r"""(?<=[\s"'])((?:data-)?(?:src|original|href)\s*=\s*)(?:"([^"<>]*)"|'([^'<>]*)')""", re.IGNORECASE
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -77,24 +81,27 @@ def link_of(value: object, base: str) -> str:
     return link[:4000] if parts.scheme in ("http", "https") and parts.netloc else ""
 
 
+def based_on(text: object, base: str) -> object:
+    """Return HTML with its relative addresses made absolute; anything but text as it is."""
+    if not isinstance(text, str):
+        return text
+
+    def absolute(match: re.Match[str]) -> str:
+        address = html.unescape(match[2] or match[3] or "")
+        return match[1] + '"' + html.escape(link_of(address, base) or address) + '"'
+
+    return _ADDRESS.sub(absolute, text[:LONGEST_CONTENT])
+
+
 def credible(moment: int | None, now: float) -> int | None:
     """Return a time if it is credible as a publication time: not before 2000, and not after tomorrow; else None."""
     return moment if moment is not None and _EARLIEST <= moment <= now + DAY else None
 
 
 def moment_of(value: object, zone: tzinfo) -> int | None:
-    """Return a time in seconds, given as seconds, milliseconds or ISO text; text without a zone is in ``zone``."""
-    seconds = as_seconds(value)
-    if seconds is not None or not isinstance(value, str):
-        return seconds
-    try:
-        found = datetime.fromisoformat(value.strip().replace("/", "-"))
-    except ValueError:
-        return None
-    try:
-        return int((found if found.tzinfo else found.replace(tzinfo=zone)).timestamp())
-    except (OverflowError, OSError, ValueError):
-        return None
+    """Return a time in seconds, given as seconds, milliseconds or text; text without a zone is in ``zone``."""
+    written = written_time(value)
+    return as_seconds(value) if written is None else written.moment(zone)
 
 
 def at_path(value: object, path: str) -> Any:

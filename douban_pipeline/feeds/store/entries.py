@@ -15,7 +15,7 @@ from douban_pipeline.feeds.store.tables import entry, newcomer, source
 from douban_pipeline.feeds.types import Entry, digest
 
 _KNOWN = (
-    *(entry.c.entry_id, entry.c.guid_hash, entry.c.link_hash, entry.c.content_hash),
+    *(entry.c.entry_id, entry.c.guid_hash, entry.c.link_hash, entry.c.story_hash, entry.c.content_hash),
     *(entry.c.published_at, entry.c.dated, entry.c.updated_at, entry.c.link, entry.c.title),
 )
 
@@ -33,8 +33,17 @@ class StoredEntries:
 _BY_GUID = select(*_KNOWN).where(
     entry.c.source_id == bindparam("of"), entry.c.guid_hash.in_(bindparam("hashes", expanding=True))
 )
-_BY_LINK = select(*_KNOWN).where(
-    entry.c.source_id == bindparam("of"), entry.c.link_hash.in_(bindparam("hashes", expanding=True))
+_BY_STORY = select(*_KNOWN).where(
+    entry.c.source_id == bindparam("of"), entry.c.story_hash.in_(bindparam("hashes", expanding=True))
+)
+_BY_TIME = select(*_KNOWN).where(
+    entry.c.source_id == bindparam("of"), entry.c.published_at.in_(bindparam("times", expanding=True)), entry.c.dated
+)
+_SHARED = (
+    select(entry.c.link_hash)
+    .where(entry.c.source_id == bindparam("of"), entry.c.link_hash.in_(bindparam("hashes", expanding=True)))
+    .group_by(entry.c.link_hash)
+    .having(func.count() > 1)
 )
 
 
@@ -56,21 +65,23 @@ def store_entries(
 ) -> StoredEntries:
     """Store the entries of an answer: new ones are added, edited ones updated, without duplicates.
 
-    An entry is identified by its guid. If its guid changed, it is identified by its link, provided that the link occurs
-    once in the answer and once in the table. ``known_entries`` is what `read_known` returns, if it was read already.
+    An entry is identified by its guid. If its guid changed, it is identified by the page that its link leads to, or by
+    title, time and link without parameters, provided that these occur once in the answer and once in the table.
+    ``known_entries`` is what `read_known` returns, if it was read already.
     """
     given = list({each.guid_hash: each for each in reversed(entries)}.values())[::-1]
     by_guid = read_known(connection, source_id, given) if known_entries is None else known_entries
-    by_link = _by_link(connection, source_id, given, by_guid)
-    links = Counter(each.link for each in given if each.link)
+    alike = _alike(connection, source_id, given, by_guid)
+    times = Counter(key for each in given for key in _pages(each.link, each.title, each.published_at))
     guids = {each.guid_hash for each in given}
     stored, rows, changed = StoredEntries(), [], []
     for each in given:
         known = by_guid.get(each.guid_hash)
-        if known is None and each.link and links[each.link] == 1:
-            same_link = by_link.get(digest(each.link), [])
-            if len(same_link) == 1 and same_link[0].guid_hash not in guids:
-                known = same_link[0]
+        for key in () if known is not None else _pages(each.link, each.title, each.published_at):
+            same = alike.get(key, ())
+            if times[key] == 1 and len(same) == 1 and same[0].guid_hash not in guids:
+                known = same[0]
+                break
         if known is None:
             rows.append(_row(source_id, each, now))
             stored.new.append(each)
@@ -93,12 +104,12 @@ def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now:
     No entry that is stored is changed. Times are those of the source, and not after ``now``.
     """
     by_guid = read_known(connection, source_id, given)
-    by_link = _by_link(connection, source_id, given, by_guid)
+    alike = _alike(connection, source_id, given, by_guid)
     fresh: dict[str, Entry] = {}
     changed = False
     for each in given:
         known = by_guid.get(each.guid_hash)
-        if known is None and not (each.link and by_link.get(digest(each.link))):
+        if known is None and not any(key in alike for key in _pages(each.link, each.title, each.published_at)):
             time = None if each.published_at is None else min(each.published_at, now)
             fresh.setdefault(each.guid_hash, replace(each, published_at=time))
         else:
@@ -109,63 +120,88 @@ def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now:
 
 
 def with_own_guids(
-    connection: Connection, source_id: str, entries: Sequence[Entry]
+    connection: Connection, source_id: str, entries: Sequence[Entry], skew: int = 0
 ) -> tuple[list[Entry], dict[str, Row[Any]]]:
-    """Return the entries of an answer, and what is stored of them; those with a guid that its source gives to all of
-    them get one of their link and date.
+    """Return the entries of an answer, and what is stored of them; those whose guid does not tell them apart get one of
+    what does: link, date, title. An entry without a guid has its link for one.
 
-    A guid is taken for such a one if the answer has it for several links (or, with one link, for several titles and
-    dates), or if link, title and date all differ from those of the entry that is stored with it.
+    A guid is taken for such a one if the answer has it for several links or, with one link, for several dates; or if
+    link, title and date all differ from those of the entry that is stored with it. A link is no guid if several
+    entries are stored with it.
+
+    Args:
+        connection: A connection.
+        source_id: The source.
+        entries: The entries, with the times that the source states.
+        skew: Seconds that are added to those when they are stored.
     """
     known = read_known(connection, source_id, entries)
     groups: dict[str, list[Entry]] = {}
     for each in entries:
-        if each.guid and not each.edit_publishes:
+        if not each.edit_publishes:
             groups.setdefault(each.guid_hash, []).append(each)
     # Most entries are stored as they are, and cannot be another one.
     others = {
         id(each): replace(each, guid=_own_guid(each))
         for some in groups.values()
         for each in some
-        if len(some) > 1 or not _is_same(each, known.get(each.guid_hash))
+        if len(some) > 1 or not _is_same(each, known.get(each.guid_hash), skew)
     }
     known |= read_known(connection, source_id, others.values())
+    shared: set[str] = set()
+    for some in chunks([digest(each.link) for each in others.values() if each.link]):
+        shared.update(connection.execute(_SHARED, {"of": source_id, "hashes": some}).scalars())
 
     def identity(each: Entry) -> Entry:
         other = others.get(id(each))
         if other is None:
             return each
-        before = known.get(each.guid_hash)
+        before, group = known.get(each.guid_hash), groups[each.guid_hash]
         if other.guid_hash in known:
             return other
-        repeated = any(_is_other(each, sibling) for sibling in groups[each.guid_hash])
+        crowded = any(_is_other(each, sibling) for sibling in group if sibling.link == each.link)
+        no_guid = not each.guid and (digest(each.link) in shared if each.link else each.published_at is not None)
+        if crowded or (no_guid and before is not None):
+            return each if before is not None and _is_same(each, before, skew) else other
+        repeated = any(sibling.link != each.link for sibling in group)
         if before is None:
             return other if repeated else each
         if repeated:
             same = before.link == each.link and (bool(each.link) or before.title == each.title[:500])
             return each if same else other
         changed = before.link != each.link and before.title != each.title[:500]
-        return other if changed and each.published_at not in (None, before.published_at) else each
+        return other if changed and each.published_at not in (None, before.published_at - skew) else each
 
     return [identity(each) for each in entries], known
 
 
-def _is_same(each: Entry, stored: Row[Any] | None) -> bool:
+def _is_same(each: Entry, stored: Row[Any] | None, skew: int) -> bool:
     """Return whether an entry has link, title and date of the stored one."""
     if stored is None or (stored.link, stored.title) != (each.link, each.title[:500]):
         return False
-    return each.published_at in (None, stored.published_at)
+    return each.published_at in (None, stored.published_at - skew)
 
 
 def _own_guid(each: Entry) -> str:
-    return f"{each.guid}\x1f{each.link}\x1f{each.published_at or each.title}"
+    if each.guid:
+        return f"{each.guid}\x1f{each.link}\x1f{each.published_at or each.title}"
+    return f"\x1f{each.link}\x1f{each.title}\x1f{each.published_at or each.summary}"
 
 
 def _is_other(one: Entry, other: Entry) -> bool:
-    """Return whether two entries with one guid are two publications."""
-    if one.link != other.link:
-        return True
-    return one.title != other.title and one.published_at != other.published_at
+    """Return whether two entries with one guid and link are two publications."""
+    if one.guid:
+        return one.published_at != other.published_at
+    return (one.title, one.published_at or one.summary) != (other.title, other.published_at or other.summary)
+
+
+def _pages(link: str, title: str, published_at: int | None) -> list[str]:
+    """Return by what an entry is known under another guid: its page; its title, time and page without parameters."""
+    if not link:
+        return []
+    page = f"{canonical_link(link)}#{link.partition('#')[2]}"
+    plain = canonical_link(link.partition("?")[0])
+    return [page, f"{title[:500]}\x1f{published_at}\x1f{plain}"] if title and published_at else [page]
 
 
 def all_unread(connection: Connection, source_id: str, entries: Sequence[Entry], before: int | None = None) -> bool:
@@ -179,15 +215,22 @@ def all_unread(connection: Connection, source_id: str, entries: Sequence[Entry],
     return bool(entries)
 
 
-def _by_link(
+def _alike(
     connection: Connection, source_id: str, given: Sequence[Entry], by_guid: Mapping[str, Row[Any]]
 ) -> dict[str, list[Row[Any]]]:
-    """Return the stored entries with the links of those whose guid is not stored, by the hashes of the links."""
+    """Return the stored entries that those whose guid is not stored may be, by each of their `_pages`."""
+    rows: dict[int, Row[Any]] = {}
+    unknown = [each for each in given if each.link and each.guid_hash not in by_guid]
+    for some in chunks(unknown):
+        hashes = [digest(canonical_link(each.link)) for each in some]
+        rows |= {row.entry_id: row for row in connection.execute(_BY_STORY, {"of": source_id, "hashes": hashes})}
+        times = [each.published_at for each in some if each.published_at]
+        if times:
+            rows |= {row.entry_id: row for row in connection.execute(_BY_TIME, {"of": source_id, "times": times})}
     found: dict[str, list[Row[Any]]] = {}
-    unknown = [digest(each.link) for each in given if each.link and each.guid_hash not in by_guid]
-    for links in chunks(unknown):
-        for row in connection.execute(_BY_LINK, {"of": source_id, "hashes": links}):
-            found.setdefault(row.link_hash, []).append(row)
+    for row in rows.values():
+        for key in _pages(row.link, row.title, row.published_at):
+            found.setdefault(key, []).append(row)
     return found
 
 

@@ -221,13 +221,13 @@ def correct_clock(connection: Connection, now: int, lease_seconds: int) -> int:
     ahead = or_(
         *(column.is_(None) for column in (*wanted, *counters)),
         *(column < 0 for column in counters),
-        and_(stats.c.next_due_at > latest + 6 * DAY, stats.c.next_due_at < NEVER_DUE),
+        and_(stats.c.next_due_at > latest + 6 * DAY, stats.c.next_due_at != NEVER_DUE),
         stats.c.backoff_until > latest,
         stats.c.lease_until > now + max(lease_seconds, 3600),
         stats.c.last_check_at > now + 300,
     )
     mend = update(stats).values(
-        next_due_at=case((stats.c.next_due_at >= NEVER_DUE, NEVER_DUE), else_=now),
+        next_due_at=case((stats.c.next_due_at == NEVER_DUE, NEVER_DUE), else_=now),
         backoff_until=case((stats.c.backoff_until > latest, 0), else_=func.coalesce(stats.c.backoff_until, 0)),
         **LEASES.freed,
         last_check_at=case((stats.c.last_check_at > now, now), else_=func.coalesce(stats.c.last_check_at, 0)),

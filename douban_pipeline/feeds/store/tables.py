@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Dialect,
     Double,
     Index,
     Integer,
@@ -22,6 +23,8 @@ from sqlalchemy import (
     text,
     true,
 )
+from sqlalchemy.sql.operators import OperatorType
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from douban_pipeline.core.column_types import ZERO, JsonText, LenientJson, LongText, count, key, small, words
 from douban_pipeline.core.platform_tables import MYSQL_OPTIONS, gate_table, snapshot_table
@@ -32,8 +35,36 @@ NEVER_DUE = 253_402_300_799
 metadata = MetaData()
 
 
+class LenientNumber(TypeDecorator[Any]):
+    """A number of which one damaged row must not stop the others: text, which SQLite stores in any column, reads as
+    ``missing``."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def __init__(self, kind: type[TypeEngine[Any]] = BigInteger, missing: int | None = 0) -> None:
+        super().__init__()
+        self.kind, self.missing = kind, missing
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Use the given kind of number."""
+        return dialect.type_descriptor(self.kind())
+
+    def coerce_compared_value(self, op: OperatorType | None, value: Any) -> TypeEngine[Any]:
+        """Compare as numbers are."""
+        return self.kind().coerce_compared_value(op, value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Return the number; NULL stays ``None``."""
+        return self.missing if isinstance(value, str | bytes) else value
+
+
 def _moment(name: str, **options: Any) -> Column[int]:
-    return Column(name, BigInteger, **options)
+    return Column(name, LenientNumber(), **options)
+
+
+def _count(name: str, **options: Any) -> Column[int]:
+    return Column(name, LenientNumber(Integer), server_default=ZERO, **options)
 
 
 source = Table(
@@ -82,21 +113,21 @@ stats = Table(
     Column("source_type", String(16), nullable=False, server_default=text("'rss'")),
     Column("frequency_type", String(16), server_default=text("'daily'")),
     Column("cadence", String(2), server_default=text("'P2'")),
-    Column("avg_publish_hour", Double),
-    Column("std_publish_hour", Double),
+    Column("avg_publish_hour", LenientNumber(Double, None)),
+    Column("std_publish_hour", LenientNumber(Double, None)),
     _moment("next_due_at", server_default=ZERO),
     _moment("last_check_at", server_default=ZERO),
     _moment("last_article_at", server_default=ZERO),
-    Column("fail_count", Integer, server_default=ZERO),
+    _count("fail_count"),
     _moment("backoff_until", server_default=ZERO),
     Column("last_error", Text),
-    Column("check_count", Integer, server_default=ZERO),
-    Column("hit_count", Integer, server_default=ZERO),
+    _count("check_count"),
+    _count("hit_count"),
     _moment("created_at"),
     _moment("updated_at"),
     # Not in the plan: further columns for the schedule, and the lease.
-    count("known_count"),
-    Column("mean_gap", Double),
+    _count("known_count", nullable=False),
+    Column("mean_gap", LenientNumber(Double, None)),
     words("error_kind", 100),
     Column("why", LenientJson),
     words("lease_token", 64),

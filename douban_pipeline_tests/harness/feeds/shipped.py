@@ -96,7 +96,7 @@ def replay_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: in
         budget: Polls a source and day that are set, in profile budget.
         settling: Days before the test in which it runs already.
     """
-    settings: dict[str, Any] = {"profile": profile, "polls_per_day": round(budget * len(trial.history))}
+    settings: dict[str, Any] = {"profile": profile, **({"polls_per_source_per_day": budget} if budget else {})}
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         # No limits: what is measured is when polls are made, not how fast.
