@@ -166,9 +166,10 @@ class _Door:
 
     async def _is_right(self, request: Request, token: str) -> bool:
         """Return whether a token is right; raises `TooManyGuessesError` without comparing it."""
-        return (
-            await self._guard.compare(_address(request), token, lambda given: self._keeper.knows(given) or None) is True
+        found = await self._guard.compare(
+            "service", _address(request), token, lambda given: self._keeper.knows(given) or None
         )
+        return found is True
 
     async def _login(self, request: Request) -> Login | None:
         """Return the login of a request's cookie; None without one, or if it has expired or was ended."""

@@ -67,6 +67,11 @@ class _Wanted:
             return self.payload.get("status") == CommentStatus.DELETED
         return self.kind == EventKind.WITHDRAW_REPORT or (self.kind == EventKind.VOTE and not self.payload.get("value"))
 
+    @property
+    def needs_comment(self) -> bool:
+        """Whether it makes no sense of a deleted comment: an opinion, a report, another text."""
+        return not self.withdraws and self.kind in (EventKind.VOTE, EventKind.REPORT, EventKind.EDIT)
+
 
 class Writing:
     """Writes visitors' requests as events."""
@@ -230,7 +235,7 @@ class Writing:
                     raise Problem(403, level.ban_refusal())
                 if each.target is None:
                     place = places.get(each.comment_id)
-                    if place is None:
+                    if place is None or (place.deleted and each.needs_comment):
                         raise Problem(404, "评论不存在")
                 else:
                     at = (each.target.type, each.target.object_id)
