@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from douban_pipeline.core.check_results import CheckResult, reached, shown_address
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError
+from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
@@ -23,10 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def reached_results(services: Services) -> Iterator[CheckResult]:
-    """Check that something listens at the address of each source; no request is sent."""
+def reached_results(services: Services, *, usable: bool) -> Iterator[CheckResult]:
+    """Check that each source's gate lets calls pass, and that something listens at its address; no request is sent.
+
+    Args:
+        services: The services of the system.
+        usable: Whether the database can be asked for the gates.
+    """
+    closed = closed_gates(services.engine, services.gate_table, services.clock.now()) if usable else {}
     for source, (setting, url) in _addresses(services).items():
-        if _proxied(url):
+        if source in closed:
+            yield replace(closed[source], name=source)
+        elif _proxied(url):
             shown = shown_address(url)
             through = terminal_text("{shown} is asked through the proxy of the environment").format(shown=shown)
             yield CheckResult(source, "ok", through)
@@ -51,8 +61,8 @@ def asked_results(services: Services) -> Iterator[CheckResult]:
             message = _ask_douban(services) if source == DOUBAN else _ask_search(services, source)
             yield CheckResult(source, "ok", f"{shown_address(url)}: {message}")
         except GateClosed as error:
-            closed = terminal_text("its gate is closed: {reason}").format(reason=error.reason)
-            yield CheckResult(source, "warn", closed, terminal_text("see source_gates, or set_gate"))
+            message = terminal_text("its gate takes no calls: {reason}").format(reason=error.reason)
+            yield CheckResult(source, "fail", message, terminal_text("see source_gates, or set_gate"))
         except SourceError as error:
             yield CheckResult(source, "fail", f"{setting} = {shown_address(url)}: {error.reason}", remedy)
 

@@ -180,11 +180,18 @@ class _Door:
         return None if ended.number else login
 
     def health(self) -> JSONResponse:
-        """Report whether the service and its systems work; unauthenticated, so it gives no details."""
+        """Report whether the service and its systems answer; unauthenticated, so it gives no details of a problem.
+
+        A load balancer takes the service away at 503: what is amiss with a system that answers is in the body alone.
+        """
         installed = [mount for mount in self._mounts if mount.installed]
         ill = [mount.name for mount in installed if mount.problem is not None and mount.problem()]
-        systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in installed}
-        body = {"status": "ill" if ill else "ok", "systems": systems, "release": __version__}
+        found = {mount.name: mount.worry() for mount in installed if mount.worry is not None and mount.name not in ill}
+        worries = {name: worry for name, worry in found.items() if worry}
+        states = {**dict.fromkeys(worries, "warn"), **dict.fromkeys(ill, "ill")}
+        systems = {mount.name: states.get(mount.name, "ok") for mount in installed}
+        status = "ill" if ill else "warn" if worries else "ok"
+        body = {"status": status, "systems": systems, "worries": worries, "release": __version__}
         return JSONResponse({**body, "tables": tables_versions()}, 503 if ill else 200)
 
     async def show_login(self, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
@@ -299,6 +300,22 @@ def test_steps_and_defaults_that_changed_are_found_for_the_systems_that_are_inst
 
 
 # --- the workspace ----------------------------------------------------------------------------------------------------
+
+
+def test_a_code_server_that_is_dead_fails_the_check(tmp_path):
+    workspace.write_workspace(tmp_path, ["douban", "feeds"])
+    with socket.create_server(("127.0.0.1", 0)) as alive, socket.create_server(("127.0.0.1", 0)) as dying:
+        ports = [str(each.getsockname()[1]) for each in (alive, dying)]
+        servers = {"DAGSTER_CODE_HOST": "127.0.0.1", "DAGSTER_CODE_PORT": ports[0]}
+        servers |= {"DAGSTER_FEEDS_HOST": "127.0.0.1", "DAGSTER_FEEDS_PORT": ports[1]}
+        assert list(workspace.server_results(tmp_path, servers)) == []
+        dying.close()
+        [found] = workspace.server_results(tmp_path, servers)
+        assert (found.name, found.state) == ("code", "fail")
+        assert f"the code server of feeds = grpc://127.0.0.1:{ports[1]} cannot be reached" in found.message
+    assert list(workspace.server_results(tmp_path, {})) == [], "that no address is set is said by another"
+    (tmp_path / "workspace.yaml").write_text("load_from:\n- python_module: {module_name: a}\n")
+    assert list(workspace.server_results(tmp_path, {})) == []
 
 
 def test_the_workspace_asks_for_the_installed_systems_alone_and_a_check_names_what_is_missing(tmp_path, monkeypatch):
