@@ -27,6 +27,10 @@ from douban_pipeline.comments.word_forms import clean, spellings
 from douban_pipeline.core.guesses import household
 
 _LEEWAY_SECONDS = 60
+_AUDIENCE = "comments"
+"""What ``aud`` of a token has to name, if it names anything: a token for another service of the site is none here."""
+_LATEST = 253_402_300_799
+"""The last second of the year 9999; what is later, or no number, is no time."""
 
 
 class TokenError(ValueError):
@@ -42,14 +46,17 @@ def read_token(token: str, secret: str, now: datetime) -> Actor:
 
     Raises:
         UnsignedError: It is no token, or its signature or algorithm (not HS256) is wrong.
-        TokenError: It is not valid now, or it names no user.
+        TokenError: It is not valid now, it names no user, or it is for another service.
     """
     claims = verified(token, secret.encode(), now)
     subject = str(claims.get("sub", ""))
     if not subject.isdecimal() or not 0 < int(subject) <= BIGGEST_ID:
         raise TokenError("令牌没有说明是谁")
+    audience = claims.get("aud", _AUDIENCE)
+    if _AUDIENCE not in (audience if isinstance(audience, list) else [audience]):
+        raise TokenError("令牌不是给评论的")
     user_id = int(subject)
-    return Actor(f"u:{user_id}", user_id, str(claims.get("name", ""))[:60], _level(claims.get("level", 0)))
+    return Actor(f"u:{user_id}", user_id, cleaned(str(claims.get("name", ""))), _level(claims.get("level", 0)))
 
 
 def make_token(user_id: int, secret: str, expires: datetime, **claims: Any) -> str:
@@ -72,11 +79,15 @@ def verified(token: str, key: bytes, now: datetime, *, leeway: int = _LEEWAY_SEC
     if header.get("alg") != "HS256" or not hmac.compare_digest(_bytes(parts[2]), expected):
         raise UnsignedError("签名不正确")
     moment = now.timestamp()
-    if not isinstance(claims.get("exp"), int | float) or claims["exp"] + leeway < moment:
+    if not moment - leeway <= _time(claims.get("exp")) <= _LATEST:
         raise TokenError("令牌已过期")
-    if isinstance(claims.get("nbf"), int | float) and claims["nbf"] - leeway > moment:
+    if not 0 <= _time(claims.get("nbf", 0)) <= moment + leeway:
         raise TokenError("令牌尚未生效")
     return claims
+
+
+def _time(given: object) -> float:
+    return given if isinstance(given, int | float) and not isinstance(given, bool) else -1
 
 
 def signed(claims: Mapping[str, Any], key: bytes, expires: datetime) -> str:
@@ -152,7 +163,7 @@ class CmsUsers:
         for mark in marks:
             if hmac.compare_digest(hashlib.md5(mark.encode(), usedforsecurity=False).hexdigest(), given.lower()):
                 name = row.user_nick_name or row.user_name
-                return Actor(f"u:{row.user_id}", int(row.user_id), str(name)[:60], _level(row.group_id))
+                return Actor(f"u:{row.user_id}", int(row.user_id), cleaned(str(name)), _level(row.group_id))
         return None
 
     def portraits(self, connection: Connection, users: Sequence[int]) -> dict[int, str]:

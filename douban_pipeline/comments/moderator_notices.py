@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, func, select
 
 from douban_pipeline.comments.services import CommentsServices
+from douban_pipeline.comments.store.comment_search import SearchRequest
 from douban_pipeline.comments.store.marks import Mark, read_mark, store_mark
 from douban_pipeline.comments.store.tables import comment, content, section
 from douban_pipeline.comments.types import CommentStatus
@@ -18,7 +19,8 @@ from douban_pipeline.core.messages.channels import read_channels
 from douban_pipeline.core.messages.types import Channel, DeliveryError, Message
 
 EVERY = timedelta(minutes=30)
-"""Time between two messages to a channel: what waits is looked at in one go."""
+"""Time between two messages to a channel: what waits is looked at in one go. A flood of guests is told of at once, and
+again after this time."""
 _SHOWN, _LETTERS = 5, 60
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -47,27 +49,31 @@ def tell_moderators(services: CommentsServices) -> NoticeReport:
     now = services.clock.now()
     channels = read_channels(services.settings.moderator_channels.get_secret_value())
     with reading(services.engine) as connection:
-        report = NoticeReport(connection.execute(_waiting(_NEVER)).scalar_one())
+        report = NoticeReport(_waiting(connection, _NEVER))
         marks = {name: read_mark(connection, _mark(name)) for name in channels}
     for name, channel in channels.items():
         known = marks[name]
         told = known.at if known is not None else None
-        if told is not None and now - told < EVERY:
+        recently = told is not None and now - told < EVERY
+        if recently and known is not None and known.number:
             continue
         with reading(services.engine) as connection:
-            fresh = connection.execute(_waiting(told or _NEVER)).scalar_one()
+            flood = _waiting(connection, told or _NEVER, "flood")
+            if recently and not flood:
+                continue
+            fresh = _waiting(connection, told or _NEVER)
             latest = _latest(connection, told or _NEVER) if fresh else []
         if not fresh:
             continue
         try:
-            _send(channel, _message(services, report.waiting, fresh, latest, now), now)
+            _send(channel, _message(services, report.waiting, fresh, flood, latest, now), now)
         except DeliveryError as error:
             report.problems[name] = str(error)
             if not error.uncertain:
                 continue
         else:
             report.told.append(name)
-        run_transaction(services.engine, partial(store_mark, mark=Mark(_mark(name), at=now)))
+        run_transaction(services.engine, partial(store_mark, mark=Mark(_mark(name), at=now, number=flood)))
     return report
 
 
@@ -75,8 +81,9 @@ def _mark(channel: str) -> str:
     return f"told {channel}"
 
 
-def _waiting(since: datetime) -> Select[tuple[int]]:
-    return select(func.count()).where(comment.c.status == CommentStatus.REVIEW, comment.c.updated_at > since)
+def _waiting(connection: Connection, since: datetime, reason: str = "") -> int:
+    because = SearchRequest(status=CommentStatus.REVIEW, reason=reason).conditions()
+    return connection.execute(select(func.count()).where(*because, comment.c.updated_at > since)).scalar_one()
 
 
 def _latest(connection: Connection, since: datetime) -> list[str]:
@@ -96,11 +103,13 @@ def _latest(connection: Connection, since: datetime) -> list[str]:
     return lines
 
 
-def _message(services: CommentsServices, waiting: int, fresh: int, latest: Sequence[str], now: datetime) -> Message:
+def _message(
+    services: CommentsServices, waiting: int, fresh: int, flood: int, latest: Sequence[str], now: datetime
+) -> Message:
     more = [f"……新增共 {fresh} 条"] if fresh > len(latest) else []
     public = services.settings.public_url
     return Message(
-        title=f"{waiting} 条评论等待审核，新增 {fresh} 条",
+        title=("游客发言突增：" if flood else "") + f"{waiting} 条评论等待审核，新增 {fresh} 条",
         text="\n".join([*latest, *more]),
         kind="comments",
         cause="comments waiting",

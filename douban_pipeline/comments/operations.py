@@ -15,7 +15,10 @@ from douban_pipeline.comments.section_titles import library_tables
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.events import oldest_pending
+from douban_pipeline.comments.store.moderator_tables import address
 from douban_pipeline.comments.store.shards import working
+from douban_pipeline.comments.store.tables import event
+from douban_pipeline.comments.types import EventKind, Rank
 from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_urls import DatabaseError
@@ -23,10 +26,13 @@ from douban_pipeline.core.grants import MYSQL, grant, server_grant
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.core.other_databases import OtherDatabases
+from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline.core.system import installed_names
 
 _BEAT = timedelta(seconds=10)
 """Age from which a worker's heartbeat is ignored."""
+_RECENT, _MANY = 50, 5
+"""How many of the latest comments are looked at; visitors of whom it is unlikely that they share an address."""
 _LIBRARY_SECONDS = 10.0
 _LONGEST_WAIT = timedelta(minutes=1)
 
@@ -73,6 +79,7 @@ class CommentsOperations(Operations):
             variables = ", ".join(map(settings.variable, ("token_secret", "cms_login", "guests")))
             remedy = terminal_text("set one of {variables}").format(variables=variables)
             yield CheckResult("visitors", "warn", terminal_text("nobody may write"), remedy)
+        yield from _addresses(engine)
         yield from _titles(settings, engine)
 
     def grants(self, services: CommentsServices, user: str, host: str) -> Iterator[str]:
@@ -111,6 +118,23 @@ class CommentsOperations(Operations):
 
 OPERATIONS = CommentsOperations()
 """The comment system's."""
+
+
+def _addresses(engine: Engine) -> Iterator[CheckResult]:
+    """Check that visitors' comments do not all come from one address, as they seem to behind a proxy nobody named."""
+    recent = select(address.c.comment_id, address.c.address).order_by(address.c.comment_id.desc()).limit(_RECENT)
+    a = recent.subquery().c
+    sent = (event.c.comment_id == a.comment_id, event.c.kind == EventKind.PUBLISH, event.c.actor_rank < Rank.OPERATOR)
+    with reading(engine) as connection:
+        rows = connection.execute(select(event.c.actor, a.address).where(*sent)).all()
+    visitors, found = {row.actor for row in rows}, {row.address for row in rows}
+    if len(visitors) >= _MANY and len(found) == 1:
+        problem = terminal_text("the last comments of {visitors} visitors all came from {address}").format(
+            visitors=len(visitors), address=found.pop()
+        )
+        variable = f"{BASE_PREFIX}SERVE_PROXIES"
+        remedy = terminal_text("if that is your proxy, name it in {variable}").format(variable=variable)
+        yield CheckResult("addresses", "warn", problem, remedy)
 
 
 def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:

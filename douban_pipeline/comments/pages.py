@@ -5,6 +5,7 @@ Whatever a list contains, the database is queried whether each comment is shown 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,12 +57,11 @@ def place_of(cursor: str | None) -> CommentPlace | None:
     """
     if not cursor:
         return None
-    key, _, number = cursor.rpartition(".")
-    if not number.isdecimal() or not key.lstrip("-").isdecimal() or len(cursor) > 40:
+    found = re.fullmatch(r"(-?\d{1,19})\.(\d{1,19})", cursor, re.ASCII)
+    key, number = map(int, found.groups()) if found else (0, BIGGEST_ID + 1)
+    if max(abs(key), number) > BIGGEST_ID:
         raise ValueError("游标无效")
-    if max(abs(int(key)), int(number)) > BIGGEST_ID:
-        raise ValueError("游标无效")
-    return CommentPlace(int(key), int(number))
+    return CommentPlace(key, number)
 
 
 def cursor_of(place: CommentPlace) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 from douban_pipeline.comments.event_handlers.state import Findings
@@ -16,6 +17,11 @@ from douban_pipeline.comments.trust import CurrentLevel, TrustLevel
 from douban_pipeline.comments.types import CommentStatus
 from douban_pipeline.comments.word_forms import WordFinder, clean
 
+GUESTS_AT_ONCE, GUESTS_WITHIN = 30, timedelta(minutes=10)
+"""Comments of guests that a section shows within a time; what more they write in it waits for review.
+
+Limits by address do not hold a flood from many addresses; users, who are limited each, are not counted here.
+"""
 _LINK = re.compile(r"(?:https?://|www\.)[^\s<>\"'，。、]+", re.IGNORECASE)
 _STRING = r"'((?:[^'\\]|\\.)*)'"
 
@@ -46,6 +52,10 @@ class CommentDraft:
     """Whether the section requires review of every comment."""
     lately: int = 0
     """Number of comments that the author published within the last minute."""
+    of_guests: int = 0
+    """Where the author is a guest, the number of guests' comments in the section within `GUESTS_WITHIN`."""
+    guest: bool = False
+    """Whether nobody knows the author."""
     double: bool = False
     """Whether the author published the same text recently."""
     level: CurrentLevel | None = None
@@ -64,20 +74,23 @@ class SafetyReview:
         words: Word lists.
         per_minute: Maximum number of comments of an author within a minute; more are refused; 0 for no limit.
         links: Number of links from which a text requires review; 0 for no limit.
+        guest_links: The same for the text of a guest.
     """
 
     words: WordLists = field(default_factory=WordLists)
     per_minute: int = 0
     links: int = 0
+    guest_links: int = 0
     _finders: Mapping[str, WordFinder] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         finders = {"masked": WordFinder(self.words.masked), "reviewed": WordFinder(self.words.reviewed)}
         object.__setattr__(self, "_finders", finders)
 
-    def has_links(self, text: str) -> bool:
+    def has_links(self, text: str, *, guest: bool = False) -> bool:
         """Return whether a text has as many links that it requires review."""
-        return bool(self.links) and len(_LINK.findall(text)) >= self.links
+        most = self.guest_links if guest else self.links
+        return bool(most) and len(_LINK.findall(text)) >= most
 
     def judge(self, draft: CommentDraft) -> Findings:
         """Return the result of reviewing a text."""
@@ -97,7 +110,7 @@ class SafetyReview:
         masked = _mask(text, self._finders["masked"].spans(text))
         reasons = [f"含词语“{text[start:end]}”" for start, end in self._finders["reviewed"].spans(text)]
         trusted = draft.level is not None and draft.level.level is TrustLevel.TRUSTED
-        if self.has_links(text) and not (draft.known or trusted):
+        if self.has_links(text, guest=draft.guest) and not (draft.known or trusted):
             reasons.append(f"含 {len(_LINK.findall(text))} 个链接")
         if draft.waits_anyway:
             reasons.append("先审后发")
@@ -105,6 +118,8 @@ class SafetyReview:
             reasons.append("作者或来源地址受关注")
         if draft.waits_as_new and not trusted:
             reasons.append(f"新用户的前 {draft.waits_as_new} 条评论")
+        if draft.of_guests >= GUESTS_AT_ONCE and not trusted:
+            reasons.append(f"游客发言突增，{GUESTS_WITHIN.seconds // 60} 分钟内超过 {GUESTS_AT_ONCE} 条")
         status = CommentStatus.REVIEW if reasons else CommentStatus.NORMAL
         return Findings(masked, status, reasons=tuple(dict.fromkeys(reasons)), masked=masked != text)
 

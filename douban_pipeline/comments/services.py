@@ -190,7 +190,12 @@ class CommentsServices(Platform):
         """
         settings = self.settings
         files = [Path(name) if name else None for name in (settings.words_file, settings.blacks_file)]
-        review = SafetyReview(read_word_lists(*files), per_minute=settings.publish_per_minute, links=LINKS_TO_REVIEW)
+        review = SafetyReview(
+            read_word_lists(*files),
+            per_minute=settings.publish_per_minute,
+            links=LINKS_TO_REVIEW,
+            guest_links=settings.guest_links_to_review,
+        )
         return Worker(
             self.engine,
             self.clock,

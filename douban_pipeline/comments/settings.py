@@ -105,6 +105,9 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
     reports_to_review: int = Field(
         5, ge=0, le=10_000, description="Number of reports from which a comment waits for review; 0: never."
     )
+    guest_links_to_review: int = Field(
+        1, ge=0, le=100, description="Number of links from which a guest's comment waits for review; 0: never."
+    )
     friends_url: str = Field("", description="Service that returns a user's friends (GET ?user=ID); empty means none.")
     decorations_url: str = Field("", description="Service that returns users' badges (POST); empty means none.")
     review_url: str = Field("", description="Service with a model that reviews comments (POST); empty means none.")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Engine, func, select
 
 from douban_pipeline.comments.event_handlers.state import Findings, PendingEvent
-from douban_pipeline.comments.review import CommentDraft, SafetyReview
+from douban_pipeline.comments.ids import first_of
+from douban_pipeline.comments.review import GUESTS_WITHIN, CommentDraft, SafetyReview
 from douban_pipeline.comments.store import batches, moderators, tables
 from douban_pipeline.comments.trust import TrustRules
 from douban_pipeline.comments.types import EventKind, Rank
@@ -55,6 +56,7 @@ class TextJudge:
             lately: dict[int, int] = {}
             if self._review.per_minute:
                 lately = _published_lately(connection, users, now - timedelta(minutes=1))
+            of_guests = _guests_lately(connection, {section for _, section in guests}, now) if guests else {}
             waits = _sections_that_wait(connection, sorted({event.section_id for event in publishing}))
             levels = moderators.levels_of(connection, {(event.user_id, _address(event)) for event in judged}, now)
             settled = moderators.with_shown(connection, users, rules.newcomers) if rules.newcomers else set(users)
@@ -77,6 +79,8 @@ class TextJudge:
                 trusted=event.actor_rank >= Rank.OPERATOR,
                 waits_anyway=event.section_id in waits,
                 lately=lately.get(event.user_id, 0) if event.user_id else 0,
+                of_guests=of_guests.get(event.section_id, 0) if not event.user_id else 0,
+                guest=not event.user_id,
                 double=mark in texts and event.kind == EventKind.PUBLISH,
                 level=levels.get((event.user_id, _address(event))),
                 waits_as_new=rules.newcomers if first else 0,
@@ -86,8 +90,9 @@ class TextJudge:
             if result.refusal:
                 continue
             texts.add(mark)
-            if event.user_id and event.kind == EventKind.PUBLISH:
-                lately[event.user_id] = lately.get(event.user_id, 0) + 1
+            if event.kind == EventKind.PUBLISH:
+                counts, whose = (lately, event.user_id) if event.user_id else (of_guests, event.section_id)
+                counts[whose] = counts.get(whose, 0) + 1
         return findings
 
     def _current(self, connection: Connection) -> TrustRules:
@@ -113,6 +118,17 @@ def _published_lately(connection: Connection, users: Sequence[int], since: datet
         .group_by(tables.comment.c.publisher_id)
     )
     return {row.publisher_id: row.number for row in connection.execute(query)}
+
+
+def _guests_lately(connection: Connection, sections: Collection[int], now: datetime) -> dict[int, int]:
+    """Return by section how many comments guests wrote within `GUESTS_WITHIN`, shown or not."""
+    c, since = tables.comment.c, now - GUESTS_WITHIN
+    query = (
+        select(c.section_id, func.count().label("number"))
+        .where(c.publisher_id == 0, c.comment_id >= first_of(since), c.created_at > since, c.section_id.in_(sections))
+        .group_by(c.section_id)
+    )
+    return {row.section_id: row.number for row in connection.execute(query)}
 
 
 def _sections_that_wait(connection: Connection, sections: Sequence[int]) -> set[int]:

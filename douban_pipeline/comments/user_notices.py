@@ -19,7 +19,8 @@ COUNTED = 100
 """Maximum number of unread notices that are counted; pages show 99+ from there."""
 _OWN = ("status", "refused")
 """Kinds of notices about the reader's own comments."""
-_STATUS = {CommentStatus.NORMAL: "shown", CommentStatus.REVIEW: "waiting", CommentStatus.DELETED: "deleted"}
+STATES = {CommentStatus.NORMAL: "shown", CommentStatus.REVIEW: "waiting", CommentStatus.DELETED: "deleted"}
+"""What a comment's author is told of its status."""
 
 
 def read_notices(
@@ -84,7 +85,7 @@ def _comment(view: CommentView, user_id: int) -> dict[str, Any]:
         "root": str(view.root_id) if view.root_id else None,
         "pieces": pieces(view.content),
         "likes": view.like_count,
-        "status": _STATUS[view.status] if view.publisher_id == user_id else "shown",
+        "status": STATES[view.status] if view.publisher_id == user_id else "shown",
     }
 
 

@@ -31,11 +31,13 @@ _JOINING = (
 )
 _UNSEEN = regex.compile(
     f"(?P<kept>{_EMOJI}"
-    f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
+    f"|(?<=[{_JOINING}]\\p{{M}}*)[\u200c\u200d](?=[{_JOINING}\\p{{M}}])"
     r"|(?<=\p{Han})[\U000e0100-\U000e01ef]"
     r")|\p{Default_Ignorable_Code_Point}|\p{Bidi_Control}|[\p{Cc}--[\n\t]]",
     regex.V1,
 )
+# Marks that lie above, below or across a letter; those that take a place of their own cover nobody else's line.
+_MARKS = regex.compile(r"((?:[\p{Mn}\p{Me}][\u200c\u200d]?){3})[\p{Mn}\p{Me}\u200c\u200d]+")
 _SEEN = regex.compile(r"[^\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]|\p{Co}|\p{Cn}", regex.V1)
 _SHOWN_EMOJI = regex.compile(r"\p{Emoji_Presentation}(?:\p{Emoji_Modifier})?|\p{Emoji}\ufe0f\u20e3?")
 
@@ -43,10 +45,11 @@ _SHOWN_EMOJI = regex.compile(r"\p{Emoji_Presentation}(?:\p{Emoji_Modifier})?|\p{
 def clean(text: str) -> str:
     """Return a text as it is stored: without invisible characters and blanks around it, at most two line ends in a row.
 
-    Empty if nothing of it can be seen.
+    A letter has at most three marks, so that none covers other lines. Empty if nothing of it can be seen.
     """
     text = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n")
     text = _UNSEEN.sub(lambda found: found["kept"] or "", text)
+    text = _MARKS.sub(r"\1", text)
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
     return text if _SEEN.search(text) else ""
 

@@ -213,7 +213,9 @@ class Worker:
                 middle = len(found) // 2
                 return self._apply(found[:middle], token, shard) + self._apply(found[middle:], token, shard)
             _LOG.exception("event %d cannot be applied", found[0].event_id)
-            refused = replace(found[0], comment_id=0, payload={}, refusal=f"无法处理：{type(error).__name__}")
+            refused = replace(
+                found[0], comment_id=0, payload={}, refusal=f"{events.UNEXPECTED}：{type(error).__name__}"
+            )
             applied = self._apply_together([refused], token, shard, {})
         self._follow(applied)
         return len(applied)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import (
     DBAPIError,
     InvalidatePoolError,
     NoSuchModuleError,
+    SQLAlchemyError,
 )
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
@@ -325,6 +326,16 @@ def reading(engine: Engine) -> Iterator[Connection]:
     """Open a connection for reading; it takes no write lock on SQLite."""
     with engine.connect() as connection:
         yield connection.execution_options(**{_READ_OPTION: True})
+
+
+def outage(engine: Engine) -> str | None:
+    """Return why a database answers no statement, in a word; None if it does."""
+    try:
+        with reading(engine) as connection:
+            connection.exec_driver_sql("SELECT 1")
+    except (SQLAlchemyError, OSError) as error:
+        return type(error).__name__
+    return None
 
 
 def chunks(items: Sequence[_Item], size: int = 500) -> Iterator[Sequence[_Item]]:

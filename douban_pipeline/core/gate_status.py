@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Engine, Row, Table, inspect, select
 
+from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import day_of
+from douban_pipeline.core.database import reading
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow, FindingEvidence
 from douban_pipeline.core.gate_outcomes import CallOutcomes
 from douban_pipeline.core.gate_rules import SAFETY, GateRow, GateState
 from douban_pipeline.core.gate_types import Budget, QueuedCall
 from douban_pipeline.core.gate_usage import GateUsage, Minute
+from douban_pipeline.core.language import terminal_text
 
 # Keys of the stored usage, in addition to the counters' own.
 _OUTCOMES, _EVIDENCE = "calls", "evidence"
@@ -172,6 +175,26 @@ def status_of(row: GateRow, updated_at: datetime, now: datetime) -> GateStatus:
         doubt=row.evidence.sentence,
         doubts=tuple(row.evidence.windows),
     )
+
+
+_MOMENT = timedelta(minutes=2)
+"""A pause that ends within this time passes by itself before anybody has read of it."""
+
+
+def closed_gates(engine: Engine, table: Table, now: datetime) -> dict[str, CheckResult]:
+    """Return a failure for each source whose gate lets no call pass, or a warning: by a person, or for a moment."""
+    with reading(engine) as connection:
+        if not inspect(connection).has_table(table.name, schema=table.schema):
+            return {}
+        query = select(table.c.source, table.c.reason, table.c.changed_by, table.c.open_until)
+        rows = connection.execute(query.where(table.c.state != GateState.CLOSED.value).order_by(table.c.source)).all()
+    found = {}
+    for row in rows:
+        soon = row.open_until is not None and now < row.open_until <= now + _MOMENT
+        message = terminal_text("its gate takes no calls: {reason}").format(reason=row.reason)
+        remedy = terminal_text("see source_gates, or set_gate")
+        found[row.source] = CheckResult("gate", "warn" if row.changed_by or soon else "fail", message, remedy)
+    return found
 
 
 def _holder(stored: Any) -> QueuedCall:

@@ -1,8 +1,8 @@
 """One guard against guessing, for every token and password that the service compares.
 
-Wrong ones are counted by address and in all, in all processes together (`core.counters`). An address with too many is
-refused without a comparison, whatever it sends, until its count ends. Another address is not: a flood of guesses from
-many addresses leaves each a single guess, but locks nobody out who has the right token.
+Wrong ones are counted by door (who asks for them) and address, and by door in all, in all processes together
+(`core.counters`). An address with too many is refused without a comparison until its count ends. Another address is
+not: a flood of guesses from many addresses leaves each a single guess, but locks nobody out who has the right token.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ ALL = 100
 WITHIN = timedelta(minutes=15)
 _KNOWN = timedelta(minutes=1)
 """How long a process accepts a right token from its address again without asking the database."""
+_UNGUESSABLE = 32
+"""Least characters of a random token, 128 bits if they are hexadecimal digits."""
 _MOST = 10_000
 """Most addresses of each kind that a process remembers."""
 
@@ -50,10 +52,11 @@ class GuessGuard:
         self._right: dict[tuple[str, bytes], datetime] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def compare(self, address: str, given: str, find: Callable[[str], _Found | None]) -> _Found | None:
+    async def compare(self, door: str, address: str, given: str, find: Callable[[str], _Found | None]) -> _Found | None:
         """Return what ``find`` returns for ``given``; None, counted as a guess, if it is nobody's.
 
         Args:
+            door: What asks for it; guesses at one door do not count at another.
             address: The address that sent it.
             given: The token or password.
             find: Returns whose it is, in constant time; None if it is wrong.
@@ -61,7 +64,7 @@ class GuessGuard:
         Raises:
             TooManyGuessesError: The address has to wait; ``given`` was not compared, or its count came too late.
         """
-        clock, who = self.counters.clock, household(address)
+        clock, who = self.counters.clock, f"{door}:{household(address)}"
         mark = (who, hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest())
         if (until := self._right.get(mark)) is not None and clock.now() < until and (found := find(given)) is not None:
             return found
@@ -69,7 +72,7 @@ class GuessGuard:
         lock = self._locks.setdefault(who, asyncio.Lock())
         async with lock:  # guesses sent together are tried one after the other
             self._refuse(who)
-            names = {f"guess:{who}": WITHIN.total_seconds(), "guess": WITHIN.total_seconds()}
+            names = {f"guess:{who}": WITHIN.total_seconds(), f"guess:{door}": WITHIN.total_seconds()}
             own, every = await self.counters.read(*names)
             allowed = EACH if every.number < ALL else 1
             if own.number < allowed:
@@ -95,6 +98,11 @@ def _note(kept: dict[_Key, datetime], key: _Key, until: datetime) -> None:
     if len(kept) >= _MOST:
         kept.clear()
     kept[key] = until
+
+
+def is_unguessable(token: str) -> bool:
+    """Return whether a token is one that no number of guesses finds: long, and of many different characters."""
+    return len(token) >= _UNGUESSABLE and len(set(token)) >= _UNGUESSABLE // 4
 
 
 def household(address: str) -> str:

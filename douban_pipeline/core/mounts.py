@@ -20,7 +20,8 @@ class Mount:
         prefix: Their common prefix; empty for the root.
         public: Prefixes of paths without login, because the system authenticates requests itself.
         origins: Origins of other sites whose pages may call the public paths.
-        problem: Returns its problem, for ``/healthz``; None or an empty text for none.
+        problem: Returns why it cannot answer, for ``/healthz``, which is 503 then; None or empty for nothing.
+        worry: Returns what is amiss while it answers, in words that anybody may read; None or empty for nothing.
         close: Stops its background work when the service stops; None for nothing.
         installed: Whether ``/healthz`` speaks of it: its system is in ``DOUBAN_PIPELINE_SYSTEMS``.
         last: Whether its routes accept names of other parts, so that they are tried after those.
@@ -33,6 +34,7 @@ class Mount:
     public: Sequence[str] = ()
     origins: frozenset[str] = frozenset()
     problem: Callable[[], str | None] | None = None
+    worry: Callable[[], str | None] | None = None
     close: Callable[[], None] | None = None
     installed: bool = True
     last: bool = False

@@ -271,8 +271,9 @@ HttpAddress = Annotated[str, AfterValidator(_http_address_if_any)]
 
 def is_loopback(url: str) -> bool:
     """Return whether an address is on this machine."""
-    host = urlsplit(url).hostname or ""
+    host = ""
     try:
+        host = urlsplit(url).hostname or ""
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"

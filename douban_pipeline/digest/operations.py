@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from sqlalchemy import Engine, inspect, select
+from dataclasses import replace
 
 from douban_pipeline.core.check_results import CheckResult, reached
-from douban_pipeline.core.database import reading
-from douban_pipeline.core.gate_rules import GateState
+from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.core.werss import SOURCE as WERSS
@@ -22,7 +20,9 @@ class DigestOperations(Operations):
     def checks(self, services: DigestServices) -> Iterator[CheckResult]:
         """Check that there are sources, an API key for the model, channels for messages, and gates that take calls."""
         settings, engine = services.settings, services.engine
-        yield from _closed_gates(engine)
+        for source, result in closed_gates(engine, gate, services.clock.now()).items():
+            remedy = terminal_text("run digest login once the password is right") if source == WERSS else result.remedy
+            yield replace(result, name=f"gate {source}", remedy=remedy)
         if settings.werss_url:
             yield reached("werss", settings.variable("werss_url"), settings.werss_url)
             if not settings.werss_access_key.get_secret_value() and not settings.werss_password.get_secret_value():
@@ -59,17 +59,3 @@ class DigestOperations(Operations):
 
 OPERATIONS = DigestOperations()
 """The digest system's."""
-
-
-def _closed_gates(engine: Engine) -> Iterator[CheckResult]:
-    """Yield the sources that take no calls at present, and why."""
-    with reading(engine) as connection:
-        if not inspect(connection).has_table(gate.name):
-            return
-        found = connection.execute(
-            select(gate.c.source, gate.c.reason).where(gate.c.state != GateState.CLOSED.value)
-        ).all()
-    for source, reason in found:
-        remedy = terminal_text("run digest login once the password is right")
-        message = terminal_text("its gate takes no calls: {reason}").format(reason=reason)
-        yield CheckResult(f"gate {source}", "warn", message, remedy if source == WERSS else "")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from douban_pipeline.core.database import outage
+from douban_pipeline.core.database_urls import DatabaseError
+from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.douban.api import reports_router
@@ -24,6 +27,17 @@ def mounts(_guard: GuessGuard) -> Iterator[Mount]:
     services = open_services(settings)  # the library is not accessed before the page is opened
     batches = Batches(services, DagsterApi(settings.graphql_url))
     router = review_router(ReviewDesk(services, batches), Pictures(services), Lookup(services))
-    yield Mount("review", router, prefix="/review", close=batches.close)
+
+    def problem() -> str | None:
+        try:
+            return outage(services.engine)
+        except DatabaseError as error:  # no database is named
+            return error.problem
+
+    def worry() -> str | None:
+        closed = closed_gates(services.engine, services.gate_table, services.clock.now())
+        return f"gates closed: {', '.join(closed)}" if closed else None
+
+    yield Mount("review", router, prefix="/review", problem=problem, worry=worry, close=batches.close)
     reports, instead = settings.home.absolute() / "reports", {REVIEW_SHEET: "/review/"}
     yield Mount("reports", reports_router(reports, instead=instead, ui_url=settings.ui_url.rstrip("/")), last=True)

@@ -56,7 +56,7 @@ class DoubanOperations(Operations):
     def outside_checks(self, services: Services, *, ask: bool, usable: bool) -> Iterator[CheckResult]:
         """Check the folder of files, the sources, and what is known of intros."""
         yield home_result(services.settings.home)
-        yield from asked_results(services, usable=usable) if ask else reached_results(services)
+        yield from asked_results(services, usable=usable) if ask else reached_results(services, usable=usable)
         yield from intro_results(services.settings)
 
     def missing_rights(self, services: Services) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -11,6 +12,7 @@ from douban_pipeline.core.check_results import CheckResult, reached, shown_addre
 from douban_pipeline.core.errors import NotFound, SourceError
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate_memory import MemoryGate
+from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.language import terminal_language, terminal_text
 from douban_pipeline.core.llm import SOURCE as LLM
 from douban_pipeline.core.settings_base import is_loopback
@@ -28,10 +30,18 @@ if TYPE_CHECKING:
     from douban_pipeline.core.http import Fetcher
 
 
-def reached_results(services: Services) -> Iterator[CheckResult]:
-    """Check that something listens at the address of each source; no request is sent."""
+def reached_results(services: Services, *, usable: bool) -> Iterator[CheckResult]:
+    """Check that each source's gate lets calls pass, and that something listens at its address; no request is sent.
+
+    Args:
+        services: The services of the system.
+        usable: Whether the database can be asked for the gates.
+    """
+    closed = closed_gates(services.engine, services.gate_table, services.clock.now()) if usable else {}
     for source, (setting, url) in _addresses(services).items():
-        if _proxied(url):
+        if source in closed:
+            yield replace(closed[source], name=source)
+        elif _proxied(url):
             shown = shown_address(url)
             through = terminal_text("{shown} is asked through the proxy of the environment").format(shown=shown)
             yield CheckResult(source, "ok", through)

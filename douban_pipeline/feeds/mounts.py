@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
+from douban_pipeline.core.database import outage
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.extras import missing_library
 from douban_pipeline.core.guesses import GuessGuard
@@ -45,4 +46,10 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         reader, prefix = google_reader.google_reader_router(services, access), google_reader.PREFIX
         yield Mount("feeds greader", reader, prefix=prefix, public=[prefix])
         yield Mount("feeds fever", fever.fever_router(services, access), prefix=fever.PREFIX, public=[fever.PREFIX])
-    yield Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
+    yield Mount(
+        "feeds",
+        pages.pages_router(services),
+        prefix=pages.PREFIX,
+        problem=lambda: outage(services.engine),
+        close=services.close,
+    )

@@ -18,7 +18,7 @@ from douban_pipeline.core.check_results import CheckResult, print_results, reach
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System
 from douban_pipeline.dagster_kit.internals import SqliteRunStorage
-from douban_pipeline.ops.workspace import workspace_results
+from douban_pipeline.ops.workspace import server_results, workspace_results
 
 HEARTBEAT_SECONDS = 120
 """Age from which a heartbeat is stale; a live daemon sends one every 30 s."""
@@ -34,7 +34,9 @@ def dagster_results(now: datetime, systems: Iterable[System]) -> Iterator[CheckR
     yield from problems
     if any(result.state == "fail" for result in problems):
         return
-    yield from workspace_results(Path(os.environ["DAGSTER_HOME"]), systems, os.environ)
+    home = Path(os.environ["DAGSTER_HOME"])
+    yield from workspace_results(home, systems, os.environ)
+    yield from server_results(home, os.environ)
     try:
         with retries_unlogged(), dg.DagsterInstance.get() as instance:
             results = [_instance(instance), _daemons(instance, now), _pools(instance, wanted)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.files import replaced
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.system import System, chosen, every_system
@@ -90,6 +90,33 @@ def write_workspace(home: Path, names: Sequence[str]) -> Path | None:
     with replaced(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
+
+
+def server_results(home: Path, variables: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Check that each code server of the workspace answers at its address; say nothing of those that do.
+
+    Args:
+        home: ``DAGSTER_HOME``.
+        variables: The environment.
+    """
+    path = home / _NAME
+    content = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    for entry in (content or {}).get("load_from", []):
+        server = entry.get("grpc_server") if isinstance(entry, dict) else None
+        if not server:
+            continue  # a module, which webserver and daemon load themselves
+        host, port = (_given(server.get(name), variables) for name in ("host", "port"))
+        if not port:
+            continue  # another result says which variable is missing
+        setting = terminal_text("the code server of {location}").format(location=server.get("location_name", ""))
+        result = reached("code", setting, f"grpc://{host or '127.0.0.1'}:{port}")
+        if result.state != "ok":
+            remedy = terminal_text("start it, or read its log: without it the location has no sensor and no run")
+            yield CheckResult("code", "fail", result.message, remedy)
+
+
+def _given(value: Any, variables: Mapping[str, str]) -> str:
+    return variables.get(str(value.get("env")), "") if isinstance(value, dict) else str(value or "")
 
 
 def workspace_results(home: Path, systems: Sequence[System], variables: Mapping[str, str]) -> Iterator[CheckResult]:

@@ -166,9 +166,10 @@ class _Door:
 
     async def _is_right(self, request: Request, token: str) -> bool:
         """Return whether a token is right; raises `TooManyGuessesError` without comparing it."""
-        return (
-            await self._guard.compare(_address(request), token, lambda given: self._keeper.knows(given) or None) is True
+        found = await self._guard.compare(
+            "service", _address(request), token, lambda given: self._keeper.knows(given) or None
         )
+        return found is True
 
     async def _login(self, request: Request) -> Login | None:
         """Return the login of a request's cookie; None without one, or if it has expired or was ended."""
@@ -179,11 +180,18 @@ class _Door:
         return None if ended.number else login
 
     def health(self) -> JSONResponse:
-        """Report whether the service and its systems work; unauthenticated, so it gives no details."""
+        """Report whether the service and its systems answer; unauthenticated, so it gives no details of a problem.
+
+        A load balancer takes the service away at 503: what is amiss with a system that answers is in the body alone.
+        """
         installed = [mount for mount in self._mounts if mount.installed]
         ill = [mount.name for mount in installed if mount.problem is not None and mount.problem()]
-        systems = {mount.name: "ill" if mount.name in ill else "ok" for mount in installed}
-        body = {"status": "ill" if ill else "ok", "systems": systems, "release": __version__}
+        found = {mount.name: mount.worry() for mount in installed if mount.worry is not None and mount.name not in ill}
+        worries = {name: worry for name, worry in found.items() if worry}
+        states = {**dict.fromkeys(worries, "warn"), **dict.fromkeys(ill, "ill")}
+        systems = {mount.name: states.get(mount.name, "ok") for mount in installed}
+        status = "ill" if ill else "warn" if worries else "ok"
+        body = {"status": status, "systems": systems, "worries": worries, "release": __version__}
         return JSONResponse({**body, "tables": tables_versions()}, 503 if ill else 200)
 
     async def show_login(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from douban_pipeline.core.settings_base import is_loopback
 from douban_pipeline.serve.settings import Network
 
 logger = logging.getLogger(__name__)
@@ -61,16 +62,23 @@ class Forwarding:
     def _disbelieve(self, scope: Scope, peer: _Address | None) -> None:
         if self._user_header:
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] != self._user_header]
-        if not self._warned and _values(scope, b"x-forwarded-for"):
+        if not self._warned and (_values(scope, b"x-forwarded-for") or _passes_on(scope, peer)):
             self._warned = True
             logger.warning(
-                "X-Forwarded-For of %s is not believed: if that is your proxy, name it in "
-                "DOUBAN_PIPELINE_SERVE_PROXIES; until then all its visitors are counted as one address",
+                "%s passes on requests of others and is not believed: if it is your proxy, have it send "
+                "X-Forwarded-For and name it in DOUBAN_PIPELINE_SERVE_PROXIES; until then all its visitors are counted "
+                "as one address",
                 peer,
             )
 
     def _names(self, address: _Address) -> bool:
         return any(address in network for network in self._proxies)
+
+
+def _passes_on(scope: Scope, peer: _Address | None) -> bool:
+    """Return whether something on this machine asks for a name that is not this machine's."""
+    host = Headers(scope=scope).get("host", "")
+    return peer is not None and peer.is_loopback and bool(host) and not is_loopback(f"http://{host}")
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:

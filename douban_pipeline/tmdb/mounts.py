@@ -36,4 +36,4 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
         router = tmdb_router(service, store, service.spool, limit)
         if store is not None:
             router.include_router(pages_router(TmdbPages(store, SystemClock())))
-        yield Mount("tmdb", router, problem=service.problem, close=stack.pop_all().close)
+        yield Mount("tmdb", router, worry=service.problem, close=stack.pop_all().close)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from douban_pipeline.core.check_results import CheckResult
+from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.tmdb.diagnosis import check_graph, check_kept, check_store
@@ -36,6 +38,8 @@ class TmdbOperations(Operations):
             password = settings.graph_password.get_secret_value()
             with GraphTarget(settings.graph_uri, settings.graph_user, password, settings.graph_database) as target:
                 found += check_graph(target)
+        gates = closed_gates(services.engine, services.gate_table, services.clock.now())
+        found += [replace(result, name=f"gate {source}") for source, result in gates.items()]
         yield from found
         if not settings.graph_uri:
             message = terminal_text("{prefix}GRAPH_URI names none: an ArcadeDB in HOME, for trying").format(

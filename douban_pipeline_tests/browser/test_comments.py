@@ -129,6 +129,56 @@ def test_a_comment_of_ones_own_is_deleted_before_it_is_applied_also_the_first_on
     assert len(place.listed(film)) == 1
 
 
+def test_what_the_worker_refuses_is_never_called_published_and_can_be_mended(page, place):
+    film = place.section()
+    root = place.publish(5, film, "同样的话")
+    place.work()
+    open_comments(page, place, film, user=5)
+    said, box, send = (
+        page.locator("#said"),
+        page.locator("#content"),
+        page.get_by_role("button", name="发布", exact=True),
+    )
+    box.fill("同样的话")
+    send.click()
+    sent = page.locator("#list > article").first
+    expect(sent).to_contain_text("正在发布")
+    expect(send).to_be_disabled()
+    picture(page, "comments-sending")
+    place.work()
+    expect(said).to_have_text("没有发布：重复的评论")
+    expect(page.locator("#list > article")).to_have_count(1)
+    expect(box).to_have_value("同样的话")
+    picture(page, "comments-refused")
+    box.fill("另一句话")
+    send.click()
+    expect(sent).to_contain_text("正在发布")
+    place.work()
+    expect(said).to_have_text("已发布")
+    expect(sent).not_to_contain_text("正在发布")
+    expect(box).to_have_value("")
+    box.fill("https://a.example https://b.example")
+    send.click()
+    expect(sent).to_contain_text("正在发布")
+    place.work()
+    expect(said).to_have_text("已提交，审核通过后显示")
+    expect(sent).to_contain_text("审核中")
+
+    page.locator(f"#c{root} > .acts").get_by_role("button", name="回复").click()
+    reply = page.locator(f"#c{root} > form")
+    reply.locator("textarea").fill("另一句话")
+    reply.locator("button.send").click()
+    expect(page.locator(f"#c{root} article")).to_contain_text("正在发布")
+    place.work()
+    expect(reply.locator("[role=status]")).to_have_text("没有发布：重复的评论")
+    expect(page.locator(f"#c{root} article")).to_have_count(0)
+    reply.locator("textarea").fill("好的")
+    page.route("**/comments/v1/sections/**", lambda route: route.abort())
+    reply.locator("button.send").click()
+    expect(reply.locator("[role=status]")).to_have_text("连接不上，请检查网络后再试")
+    expect(reply.locator("textarea")).to_have_value("好的")
+
+
 def test_a_like_that_fails_is_tried_again_and_never_told_of(page, place):
     film = place.section()
     first, second = place.publish(2, film, "一"), place.publish(2, film, "二")
@@ -194,6 +244,8 @@ def test_a_moderator_works_through_the_queue_by_keys_and_takes_back(page, place)
     page.clock.install(time=place.clock.now())
     log_in(page, place, "wrong-token-0123456789")
     expect(page.locator("#said")).to_have_text("需要管理令牌")
+    expect(page.locator("button:visible")).to_have_text(["登录"])
+    picture(page, "moderators-wrong-token")
     log_in(page, place)
     rows = page.locator("#list article")
     expect(rows).to_have_count(3)
@@ -306,9 +358,10 @@ def test_an_author_edits_a_dialog_opens_and_new_comments_are_announced(page, pla
     own = page.locator("#list > article").first
     own.get_by_role("button", name="编辑").click()
     own.locator("textarea").fill("写对了 ||凶手是他||")
-    own.get_by_role("button", name="保存").click()
-    expect(own).to_contain_text("已编辑")
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        own.get_by_role("button", name="保存").click()
     place.work()
+    expect(own).to_contain_text("已编辑")
     hidden = own.locator(".spoiler")
     expect(hidden).to_have_css("color", "rgba(0, 0, 0, 0)")
     hidden.press("Enter")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,7 @@ from douban_pipeline.core.ui.lists.list_page import (
     Table,
 )
 from douban_pipeline.core.ui.lists.shown_cells import PageFrame
+from douban_pipeline.core.ui.lists.table_page import table_page
 from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.ui.templates import Card
 
@@ -280,3 +282,22 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, folder: Path, width:
     expect(page.locator("abbr")).to_have_text("0123456789…")
     expect(page.locator("abbr")).to_have_attribute("title", HASH)
     context.close()
+
+
+def test_a_page_that_nobody_renews_says_how_old_it_is(page: Page, tmp_path: Path) -> None:
+    frame = PageFrame(ZoneInfo("Asia/Shanghai"), "https://dagster.example.org/", [], "", "")
+    lead, file = ("一切正常", "good"), tmp_path / "index.html"
+    made = table_page("首页", "每 2 分钟更新。", Figures({}, [], [], []), frame, NOW, lead=lead, renewed_seconds=120)
+    file.write_text(made, encoding="utf-8")
+    page.clock.install(time=NOW)
+    page.goto(file.as_uri())
+    expect(page.locator(".lead")).to_have_text(["一切正常"])
+    page.clock.set_system_time(NOW + timedelta(minutes=11, seconds=5))
+    page.clock.run_for(1000)
+    expect(page.locator(".stale")).to_contain_text("本页是 11 分钟前写的，此后没有更新")
+    expect(page.locator(".lead")).to_have_count(2)
+    page.clock.set_system_time(NOW + timedelta(hours=30))
+    page.clock.run_for(1000)
+    expect(page.locator(".stale")).to_contain_text("30 小时前")
+    if folder := os.environ.get("DOUBAN_TEST_PICTURES"):
+        page.screenshot(path=Path(folder) / "stale.png")

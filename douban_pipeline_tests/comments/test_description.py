@@ -69,6 +69,7 @@ def _asked(place: Served) -> list[tuple[str, str, str, int | str | None, dict[st
         ("GET", "/comments/{comment_id}/dialog", f"/comments/{reply}/dialog", None, {}, answers.DialogPage),
         ("GET", "/counts", f"/counts?of=1:{film},1:9", None, {}, answers.Counts),
         ("POST", "/sections/{kind}/{object_id}/comments", f"{section}/comments", 2, text, answers.Published),
+        ("GET", "/comments/{comment_id}/outcome", f"{of}/outcome", 2, {}, answers.Outcome),
         ("POST", "/preview", "/preview", None, text, answers.Preview),
         ("GET", "/me", "/me", 2, {}, answers.Me),
         ("PUT", "/comments/{comment_id}/vote", f"{of}/vote", 2, {"value": 1}, answers.Accepted),

@@ -41,6 +41,34 @@ def test_tokens_are_of_one_kind_and_end():
         read_token(token, SECRET, START + timedelta(minutes=10))
     with pytest.raises(TokenError):
         read_token(token, "", START)
+    assert read_token(make_token(7, SECRET, expires, name="\u202e员理管 "), SECRET, START).name == "员理管"
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ({"exp": 10**400}, "过期"),
+        ({"exp": float("nan")}, "过期"),
+        ({"exp": float("inf")}, "过期"),
+        ({"exp": True}, "过期"),
+        ({"exp": "9999999999"}, "过期"),
+        ({"nbf": 10**400}, "尚未生效"),
+        ({"nbf": float("nan")}, "尚未生效"),
+        ({"nbf": "1"}, "尚未生效"),
+        ({"aud": "shop"}, "不是给评论的"),
+        ({"aud": ["shop", 7]}, "不是给评论的"),
+        ({"aud": 7}, "不是给评论的"),
+        ({"aud": "comments"}, ""),
+        ({"aud": ["shop", "comments"]}, ""),
+    ],
+)
+def test_a_token_holds_for_a_time_that_can_be_and_for_whom_it_names(claims, said):
+    token = make_token(7, SECRET, START + timedelta(minutes=5), **claims)
+    if not said:
+        assert read_token(token, SECRET, START).user_id == 7
+        return
+    with pytest.raises(TokenError, match=said):
+        read_token(token, SECRET, START)
 
 
 def test_the_login_of_the_cms_says_who_somebody_is(tmp_path: Path):

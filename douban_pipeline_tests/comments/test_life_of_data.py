@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from douban_pipeline.comments.moderator_notices import EVERY, tell_moderators
 from douban_pipeline.comments.person import count_data, erase_data, export_data
 from douban_pipeline.comments.retention import forget_expired
+from douban_pipeline.comments.review import GUESTS_AT_ONCE
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store import search_index
@@ -189,8 +190,22 @@ def test_moderators_are_told_once_of_what_waits_and_again_where_it_did_not_arriv
     assert tell_moderators(services).told == ["webhook"]
     clock.advance(seconds=EVERY.total_seconds())
     assert tell_moderators(services).told == [], "it was told of that one"
+    sent = str(json.loads(source.bodies[-1]))
+    place.publish(user(2), "看 https://b.example https://c.example")
+    place.work()
+    told = [tell_moderators(services).told]
+    for beginning in (100, 200):
+        clock.advance(minutes=1)
+        for n in range(beginning, beginning + GUESTS_AT_ONCE + 1):
+            place.publish(Actor(f"g:{n}"), f"来 {n}", ip=f"198.51.100.{n % 250}")
+        place.work()
+        told.append(tell_moderators(services).told)
+    clock.advance(seconds=EVERY.total_seconds())
+    told.append(tell_moderators(services).told)
+    assert told == [["webhook"], ["webhook"], [], ["webhook"]], "of a flood at once, then as of others"
+    titles = [json.loads(body)["title"] for body in source.bodies[-2:]]
+    assert titles == ["游客发言突增：3 条评论等待审核，新增 1 条", "游客发言突增：34 条评论等待审核，新增 31 条"]
     services.close()
     source.close()
-    sent = str(json.loads(source.bodies[-1]))
     for part in ("1 条评论等待审核", "《片名》看 https://a.example", "https://c.example/comments/admin"):
         assert part in sent

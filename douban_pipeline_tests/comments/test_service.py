@@ -525,6 +525,31 @@ def test_the_script_is_small_and_the_page_is_a_list_without_it(place):
     assert [reply["reply_to"] for reply in replies] == [None, "用户3"]
 
 
+def test_who_sent_a_text_alone_learns_what_became_of_it(place):
+    def outcome(number: str, user: int = 2) -> tuple[str, str]:
+        found = place.call("GET", f"/comments/{number}/outcome", user).json()
+        return found["state"], found["detail"]
+
+    film = place.section()
+    first, double = place.publish(2, film, "一句话"), place.publish(2, film, "一句话")
+    held = place.publish(2, film, "https://a.example https://b.example")
+    assert outcome(first) == outcome(double) == ("pending", "")
+    place.work()
+    assert [outcome(each) for each in (first, double, held)] == [
+        ("shown", ""),
+        ("refused", "重复的评论"),
+        ("waiting", ""),
+    ]
+    for stranger in (3, None):
+        assert place.call("GET", f"/comments/{double}/outcome", stranger).status_code in (401, 404)
+    place.call("PATCH", f"/comments/{first}", 2, json={"content": "两句话"})
+    assert outcome(first) == ("pending", "")
+    place.call("PATCH", f"/sections/1/{film}", 1, json={"closed": True})
+    place.call("PATCH", f"/comments/{first}", 2, json={"content": "三句话"})
+    place.work()
+    assert outcome(first) == ("refused", "评论区已关闭")
+
+
 def test_one_s_own_comment_is_edited_for_some_minutes(place):
     film = place.section()
     root = place.publish(2, film, "写错了")

@@ -47,6 +47,17 @@ def test_of_wrong_tokens_five_are_compared_wherever_they_are_sent(place: Served,
         assert guesser.get("/comments/v1/admin/state", headers={"Authorization": f"Bearer {ADMIN}"}).status_code == 200
 
 
+def test_a_right_token_that_nobody_can_guess_is_never_locked_out(tmp_path: Path) -> None:
+    admin, key, plain = "9f3c1e7ab25d4860" * 2, "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "ab" * 16
+    with served(tmp_path, admin_token=admin, audit_token=plain, api_keys=f"site={key}:1000") as place:
+        for n in range(7):
+            place.call("GET", "/admin/state", f"{n}{admin[1:]}")
+        assert place.call("GET", "/admin/state", f"8{admin[1:]}").status_code == 429
+        assert place.call("GET", "/admin/state", admin).status_code == 200
+        assert place.call("GET", "/server/counts?of=1:1", key).status_code == 200
+        assert place.call("GET", "/admin/state", plain).status_code == 429, "it is long, but not random"
+
+
 def test_a_token_of_another_kind_or_of_yesterday_is_no_guess(place: Served) -> None:
     old = place.token(7)
     place.clock.advance(days=1)

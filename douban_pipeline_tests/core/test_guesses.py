@@ -23,6 +23,7 @@ class Door:
 
     def __init__(self, counters: Counters) -> None:
         self.guard = GuessGuard(counters)
+        self.name = "door"
         self.compared = 0
 
     def _find(self, given: str) -> bool | None:
@@ -32,7 +33,7 @@ class Door:
     async def knock(self, address: str, given: str) -> str | int:
         """Return how it is answered: in, wrong, or for how many seconds it is refused."""
         try:
-            return "in" if await self.guard.compare(address, given, self._find) else "wrong"
+            return "in" if await self.guard.compare(self.name, address, given, self._find) else "wrong"
         except TooManyGuessesError as refused:
             return refused.seconds
 
@@ -97,6 +98,21 @@ def test_who_was_in_stays_in_for_a_minute_whatever_a_neighbour_guesses(doors: li
         assert await doors[0].knock("192.0.2.1", RIGHT) == "in"
         clock.advance(minutes=1)
         assert int(await doors[0].knock("192.0.2.1", RIGHT)) > 0
+
+    asyncio.run(work())
+
+
+def test_guesses_at_one_door_lock_no_other(doors: list[Door]) -> None:
+    async def work() -> None:
+        for n in range(ALL + 1):
+            await doors[0].knock(f"198.51.100.{n % 2}", f"wrong {n}")
+        assert int(await doors[1].knock("198.51.100.0", RIGHT)) > 0
+        doors[1].name = "another"
+        assert [await doors[1].knock("198.51.100.0", each) for each in ("wrong 1", "wrong 2", RIGHT)] == [
+            "wrong",
+            "wrong",
+            "in",
+        ]
 
     asyncio.run(work())
 

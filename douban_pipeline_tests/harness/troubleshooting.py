@@ -104,6 +104,10 @@ WHY: Mapping[str, tuple[str, str]] = {
         "Visitors are known by the site's login or by a token; none of both is set.",
         "访客靠站点登录或令牌识别，而两者都没有设置。",
     ),
+    "addresses": (
+        "Behind a proxy that nobody named all visitors have its address, and limits count them as one.",
+        "未写明的反向代理之后，所有访客都是它的地址，限制就把他们算作一人。",
+    ),
     "titles": (
         "Sections show the titles of the library, which this account may not read or does not find.",
         "评论区显示影视库里的片名，而此账号读不到或找不到。",

@@ -7,6 +7,7 @@ import re
 import subprocess
 import uuid
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,15 @@ from sqlalchemy.exc import OperationalError
 
 from douban_pipeline import __version__
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
 from douban_pipeline.douban.intros import second_reading
+from douban_pipeline.douban.mounts import mounts
 from douban_pipeline.douban.operations import missing_cms_grants, written_columns
 from douban_pipeline.douban.resources import POOL_LIMITS
 from douban_pipeline.douban.sensors import intake_sensor
@@ -214,6 +218,41 @@ def test_a_check_names_what_is_amiss_with_its_remedy(database_url, tmp_path, cal
         library.execute("UPDATE mac_douban_version SET version_num = '9999'")
         new = call("check", "--no-dagster", DOUBAN_PIPELINE_DATABASE_URL=database_url, **home)
         assert "fail tables    our tables are at version 9999, made by a newer release" in new.said
+
+
+def test_a_closed_gate_fails_the_check_and_is_in_the_health(sqlite_url, tmp_path, call, upstream, monkeypatch):
+    settings = {
+        "DOUBAN_PIPELINE_DATABASE_URL": sqlite_url,
+        "DOUBAN_PIPELINE_HOME": str(tmp_path),
+        "DOUBAN_PIPELINE_SYSTEMS": "douban",
+        **asking(upstream),
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with build_library(sqlite_url, [video(1)], clock=SystemClock()) as library:
+        gate, now = library.services.gate, library.clock.now()
+        [health] = [each for each in mounts(GuessGuard(Counters(SystemClock()))) if each.name == "review"]
+
+        def found() -> tuple[int, str, str, str | None]:
+            checked = call("check", "--no-dagster", "--json", **settings)
+            said = findings(checked)["douban"]
+            return checked.status, said["state"], said["told"], health.worry()
+
+        status, state, told, worry = found()
+        assert (status, state, "answers" in told, worry) == (0, "ok", True, None)
+        gate.open("douban", now + timedelta(minutes=30), "验证码页面")
+        closed = "its gate takes no calls: 验证码页面"
+        assert found() == (1, "fail", closed, "gates closed: douban")
+        gate.open("douban", now + timedelta(minutes=30), "验证码页面", by="小王")
+        assert found()[:2] == (0, "warn"), "a person knows"
+        gate.open("douban", now - timedelta(minutes=1), "验证码页面")
+        assert found()[:2] == (1, "fail"), "nobody has asked since"
+        gate.open("douban", now + timedelta(seconds=60), "429")
+        assert found()[:2] == (0, "warn"), "it passes by itself"
+        assert health.problem() is None
+    monkeypatch.setenv("DOUBAN_PIPELINE_DATABASE_URL", "mysql+pymysql://site@127.0.0.1:1/maccms")
+    [dead] = [each for each in mounts(GuessGuard(Counters(SystemClock()))) if each.name == "review"]
+    assert dead.problem() == "OperationalError"
 
 
 def test_a_library_judged_by_the_old_default_is_told_before_another_profile_judges(sqlite_url, tmp_path, call):

@@ -82,6 +82,28 @@ def test_of_a_named_proxy_the_last_address_that_is_no_proxy_counts(given: str, a
 
 
 @pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({}, 0),
+        ({"host": "127.0.0.1:8780"}, 0),
+        ({"host": "localhost"}, 0),
+        ({"host": "comments.example"}, 1),
+        ({"host": "[comments"}, 1),
+        ({"x_forwarded_for": "203.0.113.9"}, 1),
+    ],
+)
+def test_the_log_says_once_that_all_have_one_address(headers: dict[str, str], said: int, caplog: Any) -> None:
+    with service() as base:
+        for _ in range(2):
+            seen(base, **headers)
+    assert [record.message.count("SERVE_PROXIES") for record in caplog.records] == [1] * said
+    caplog.clear()
+    with service(proxies="127.0.0.1") as base:
+        seen(base, **headers)
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
     ("values", "said"),
     [
         ({"proxies": "*"}, "DOUBAN_PIPELINE_SERVE_PROXIES = '*' is not allowed"),

@@ -335,6 +335,20 @@ def test_a_system_that_is_ill_shows_in_the_health(home: Path) -> None:
     assert "details" not in answer.text
 
 
+def test_what_is_amiss_with_a_system_that_answers_takes_no_service_away(home: Path) -> None:
+    asked: list[str] = []
+    down = Mount("comments", APIRouter(), problem=lambda: "down", worry=lambda: asked.append("comments") or "unasked")
+    mounts = [Mount("digest", APIRouter()), Mount("review", APIRouter(), worry=lambda: "gates closed: douban")]
+    with listening(create_app(ServeSettings(_env_file=None), mounts, FakeClock())) as base:
+        answer = httpx.get(f"{base}/healthz", trust_env=False)
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["worries"]) == (200, "warn", {"review": "gates closed: douban"})
+    assert body["systems"] == {"digest": "ok", "review": "warn"}
+    with listening(create_app(ServeSettings(_env_file=None), [*mounts, down], FakeClock())) as base:
+        answer = httpx.get(f"{base}/healthz", trust_env=False)
+    assert (answer.status_code, answer.json()["systems"]["comments"], asked) == (503, "ill", [])
+
+
 def test_the_health_speaks_of_installed_systems_alone() -> None:
     ill = Mount("absent", APIRouter(), problem=lambda: "no tables", installed=False)
     app = create_app(ServeSettings(_env_file=None), [Mount("digest", APIRouter()), ill], FakeClock())

@@ -45,6 +45,7 @@ TEXTS = {
     "because_section": translatable("the section reviews first"),
     "because_newcomer": translatable("a newcomer"),
     "because_watched": translatable("watched"),
+    "because_flood": translatable("flood of guests"),
     "because_model": translatable("the model"),
     "because_cms": translatable("the CMS"),
     "because_spam": translatable("reported: spam"),

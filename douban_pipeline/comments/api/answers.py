@@ -224,6 +224,13 @@ class Edited(Answer):
     edited: datetime
 
 
+class Outcome(Answer):
+    """What became of a text that a visitor sent; ``detail`` says why it was refused."""
+
+    state: Literal["pending", "refused", "shown", "waiting", "deleted"]
+    detail: str
+
+
 class Accepted(Answer):
     """A request that will be applied within a second."""
 

@@ -21,14 +21,23 @@ from douban_pipeline.comments.api.requests import MAX_LENGTH
 from douban_pipeline.comments.ids import moment_of
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.scoring.impressions import add_views
-from douban_pipeline.comments.store import events, moderators, sections
+from douban_pipeline.comments.store import comment_lists, events, moderators, sections
 from douban_pipeline.comments.store.events import EventInput
 from douban_pipeline.comments.store.sections import Whereabouts
 from douban_pipeline.comments.text_pieces import mentions, pieces
 from douban_pipeline.comments.trust import TrustLevel
-from douban_pipeline.comments.types import EDIT_TIME, Actor, CommentStatus, EventKind, Rank, SectionStatus
+from douban_pipeline.comments.types import (
+    EDIT_TIME,
+    Actor,
+    CommentStatus,
+    EventKind,
+    EventState,
+    Rank,
+    SectionStatus,
+)
+from douban_pipeline.comments.user_notices import STATES
 from douban_pipeline.comments.word_forms import clean
-from douban_pipeline.core.database import run_transaction
+from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.database_errors import is_cut
 from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.guesses import household
@@ -66,6 +75,11 @@ class _Wanted:
         if self.kind == EventKind.SET_STATUS:
             return self.payload.get("status") == CommentStatus.DELETED
         return self.kind == EventKind.WITHDRAW_REPORT or (self.kind == EventKind.VOTE and not self.payload.get("value"))
+
+    @property
+    def needs_comment(self) -> bool:
+        """Whether it makes no sense of a deleted comment: an opinion, a report, another text."""
+        return not self.withdraws and self.kind in (EventKind.VOTE, EventKind.REPORT, EventKind.EDIT)
 
 
 class Writing:
@@ -145,6 +159,31 @@ class Writing:
             raise Problem(409, "已经过了可以编辑的时间")
         await self.about(request, actor, comment_id, EventKind.EDIT, may=_is_author, content=content)
         return {"id": str(comment_id), "pieces": pieces(content), "edited": now.isoformat()}
+
+    async def outcome(self, request: Request, comment_id: int) -> dict[str, str]:
+        """Return what became of a text that the visitor sent: ``pending``, ``refused`` with the reason, or its status.
+
+        Raises:
+            Problem: The visitor sent no such text.
+        """
+        actor = await self._context.writer(request)
+
+        def read() -> tuple[EventState, str, CommentStatus | None] | None:
+            with reading(self._services.engine) as connection:
+                found = events.outcome_of(connection, comment_id, actor.key)
+                view = comment_lists.get_comments(connection, [comment_id]).get(comment_id)
+                return found and (*found, view.status if view is not None else None)
+
+        found = await self._context.dependencies.call("write", partial(self._context.in_thread, read))
+        if found is None:
+            raise Problem(404, "评论不存在")
+        state, refusal, status = found
+        if state == EventState.PENDING:
+            return {"state": "pending", "detail": ""}
+        if refusal or status is None:
+            unexpected = not refusal or refusal.startswith(events.UNEXPECTED)
+            return {"state": "refused", "detail": "无法处理，请稍后再试" if unexpected else refusal}
+        return {"state": STATES[status], "detail": ""}
 
     @staticmethod
     def _checked(content: str) -> str:
@@ -230,7 +269,7 @@ class Writing:
                     raise Problem(403, level.ban_refusal())
                 if each.target is None:
                     place = places.get(each.comment_id)
-                    if place is None:
+                    if place is None or (place.deleted and each.needs_comment):
                         raise Problem(404, "评论不存在")
                 else:
                     at = (each.target.type, each.target.object_id)

@@ -133,6 +133,11 @@ def view_router(context: Context) -> APIRouter:
         target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
         return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
 
+    @router.get("/comments/{comment_id}/outcome", response_model=answers.Outcome)
+    async def outcome(request: Request, comment_id: CommentId) -> Response:
+        """Return what became of the comment, or of the edit, that the visitor sent last: it may yet be refused."""
+        return JSONResponse(await writing.outcome(request, comment_id), headers={"Cache-Control": "no-store"})
+
     @router.post("/preview", response_model=answers.Preview)
     async def preview(request: Request, body: Typed) -> Response:
         """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""

@@ -106,6 +106,7 @@ REASONS = {
     "section": "先审后发",
     "newcomer": "新用户的前",
     "watched": "受关注",
+    "flood": "游客发言突增",
 }
 """What a comment's own reasons contain, by name; see `review`."""
 _ACTORS = {"model": "model", "cms": CMS_ACTOR}

@@ -13,6 +13,9 @@ from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.types import Actor, EventKind, EventState, shard_of
 from douban_pipeline.core.database import chunks, insert_missing
 
+UNEXPECTED = "无法处理"
+"""Beginning of the refusal of an event that no rule refused: it cannot be applied."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventInput:
@@ -74,6 +77,18 @@ def unfinished(connection: Connection, shards: Iterable[int], most: int = 1000) 
         .limit(most)
     )
     return list(connection.execute(query).mappings())
+
+
+def outcome_of(connection: Connection, comment_id: int, actor: str) -> tuple[EventState, str] | None:
+    """Return what became of the last text that an actor sent for a comment: its state and its refusal.
+
+    None where the actor sent none.
+    """
+    c = tables.event.c
+    texts = (EventKind.PUBLISH, EventKind.EDIT)
+    query = select(c.state, c.refusal).where(c.comment_id == comment_id, c.actor == actor, c.kind.in_(texts))
+    row = connection.execute(query.order_by(c.event_id.desc()).limit(1)).one_or_none()
+    return None if row is None else (EventState(row.state), row.refusal)
 
 
 def pending_about(connection: Connection, ids: Collection[int]) -> set[int]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, select, tuple_, update
+from sqlalchemy import Connection, RowMapping, Select, bindparam, false, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.marks import Mark, store_mark
-from douban_pipeline.comments.types import EventKind, SectionStatus, SectionType
+from douban_pipeline.comments.types import CommentStatus, EventKind, SectionStatus, SectionType
 from douban_pipeline.core.database import chunks
 
 
@@ -25,12 +25,14 @@ class Whereabouts:
         owner_id: Owner of the section; 0 for nobody.
         publisher_id: Author of the comment; 0 for a guest, and for the section itself.
         status: Status of the section.
+        deleted: Whether the comment, or the root above it, is deleted.
     """
 
     section_id: int
     owner_id: int
     publisher_id: int = 0
     status: SectionStatus = SectionStatus.ACTIVE
+    deleted: bool = False
 
 
 def find_section(connection: Connection, kind: int, object_id: int) -> RowMapping | None:
@@ -55,11 +57,15 @@ def whereabouts(connection: Connection, comments: Collection[int]) -> dict[int, 
     """Return the whereabouts of comments, by id, including comments not applied yet; unknown ones are missing."""
     found: dict[int, Whereabouts] = {}
     section, comment, event = tables.section.c, tables.comment.c, tables.event.c
-    applied = select(comment.comment_id, comment.publisher_id.label("publisher"), *_WHERE).join(
-        tables.section, section.section_id == comment.section_id
+    root = tables.comment.alias("root")
+    gone = (comment.status == CommentStatus.DELETED) | (func.coalesce(root.c.status, 0) == CommentStatus.DELETED)
+    applied = (
+        select(comment.comment_id, comment.publisher_id.label("publisher"), gone.label("deleted"), *_WHERE)
+        .join(tables.section, section.section_id == comment.section_id)
+        .outerjoin(root, root.c.comment_id == comment.root_id)
     )
     asked = (
-        select(event.comment_id, event.user_id.label("publisher"), *_WHERE)
+        select(event.comment_id, event.user_id.label("publisher"), false().label("deleted"), *_WHERE)
         .join(tables.section, section.section_id == event.section_id)
         .where(event.kind == EventKind.PUBLISH, event.refusal == "")
     )
@@ -67,7 +73,9 @@ def whereabouts(connection: Connection, comments: Collection[int]) -> dict[int, 
         for part in chunks(sorted(set(comments) - set(found))):
             for row in connection.execute(query.where(key.in_(part))):
                 status = SectionStatus(row.status)
-                found[row.comment_id] = Whereabouts(row.section_id, row.owner_id, row.publisher, status)
+                found[row.comment_id] = Whereabouts(
+                    row.section_id, row.owner_id, row.publisher, status, bool(row.deleted)
+                )
     return found
 
 

@@ -57,7 +57,7 @@ class ReaderAccess:
             shown = _hashed(tried) if hashed else tried
             return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), wanted.encode()) or None
 
-        return await self._guard.compare(address, given, same) is True
+        return await self._guard.compare("readers", address, given, same) is True
 
 
 def _hashed(text: str) -> str:

@@ -35,6 +35,7 @@ export async function call(method, path, body, token) {
 }
 
 export function say(words, bad = false) {
+  if (words) $("bar").hidden = false;
   $("said").textContent = words;
   $("said").className = bad ? "bad" : "";
 }
@@ -65,13 +66,14 @@ export const decisions = {
   },
 };
 
+const OF_QUEUE = "#bar > .reasons, #bar > .many";
 let opened = "queue", loggedIn = false;
 
 export function open(name) {
   opened = name;
   for (const each of document.querySelectorAll("main > section")) each.hidden = each.id !== name;
   for (const each of document.querySelectorAll("#views button")) each.toggleAttribute("aria-current", each.dataset.view === name);
-  for (const each of document.querySelectorAll("#bar > .reasons, #bar > .many")) each.hidden = name !== "queue";
+  for (const each of document.querySelectorAll(OF_QUEUE)) each.hidden = name !== "queue";
   say("");
   if (name !== "queue") guarded(() => views[name].open());
 }
@@ -82,6 +84,7 @@ const queue = new Queue(), views = tools(queue);
 function show(who) {
   loggedIn = Boolean(who);
   for (const id of ["views", "bar", "help-open", "leave"]) $(id).hidden = !who;
+  for (const each of document.querySelectorAll(OF_QUEUE)) each.hidden = !who;
   $("who").textContent = who ? who.name || who.key : "";
   $("login").hidden = Boolean(who);
   if (who) { open(opened); guarded(() => queue.search()); return; }
@@ -92,7 +95,6 @@ function show(who) {
 $("login").onsubmit = event => {
   event.preventDefault();
   guarded(async () => {
-    $("bar").hidden = false;
     const who = await call("POST", "/admin/session", { name: $("name").value, remember: $("remember").checked }, $("token").value);
     $("token").value = "";
     say("");

@@ -7,6 +7,7 @@ if (customElements.get(tag)) return;
 const script = document.currentScript, own = new URL(script ? script.src : "/comments/comments.js", location.href);
 const API = new URL("v1", own).href, CROSS = own.origin !== location.origin;
 const NOTICES = { reply: "回复了你", mention: "提到了你", like: "赞了你的评论", status: "你的评论有了处理结果", refused: "你的评论没有发布" };
+const SENT = { shown: "已发布", waiting: "已提交，审核通过后显示", deleted: "已删除", pending: "已收到，还在处理，稍后刷新可见" };
 const OUTCOMES = { shown: "显示中", waiting: "待审核", deleted: "已删除" };
 const LABELS = { owner_liked: "楼主赞过", owner_replied: "楼主回复", by_owner: "楼主", featured: "精选", pinned: "置顶", promoted: "推广", staff: "本站工作人员" };
 const REASONS = { spam: "广告", abuse: "辱骂", spoiler: "剧透", illegal: "违法", other: "其他" };
@@ -66,7 +67,8 @@ function start(host, root) {
     if (token) headers.Authorization = "Bearer " + token;
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (method === "POST") headers["Idempotency-Key"] = Math.random().toString(36).slice(2) + Date.now();
-    const answer = await fetch(API + path, { method, headers, credentials: CROSS ? "include" : "same-origin", body: body === undefined ? undefined : JSON.stringify(body) });
+    const answer = await fetch(API + path, { method, headers, credentials: CROSS ? "include" : "same-origin", body: body === undefined ? undefined : JSON.stringify(body) })
+      .catch(() => { throw new Error("连接不上，请检查网络后再试"); });
     if (answer.status === 401 && host.hasAttribute("token-url") && !again) return call(method, path, body, true);
     const found = await answer.json().catch(() => ({}));
     if (!answer.ok) throw Object.assign(new Error(found.detail || "暂时不可用"), { told: answer.status < 500, status: answer.status });
@@ -80,7 +82,7 @@ function start(host, root) {
       await work().catch(again => { if (again.told) throw again; });
     }
   }
-  function say(text, bad) { $("said").textContent = text; $("said").className = bad ? "bad" : ""; }
+  function say(text, bad, at = $("said")) { at.textContent = text; at.classList.toggle("bad", Boolean(bad)); }
   function seek(seconds) {
     const asked = new CustomEvent("douban-comments-seek", { bubbles: true, composed: true, cancelable: true, detail: { seconds } });
     if (!host.dispatchEvent(asked)) return;
@@ -175,7 +177,8 @@ function start(host, root) {
       element("span", { textContent: item.floor ? "#" + item.floor : "" }), element("span", { textContent: ago(item.at), title: item.at }),
       item.edited ? element("span", { textContent: "已编辑", title: item.edited }) : null,
       ...(item.labels || []).map(name => element("span", { className: "label", textContent: LABELS[name] })), byFriends(item.id),
-      item.waiting ? element("span", { className: "label", textContent: "审核中，仅自己可见" }) : null);
+      item.waiting ? element("span", { className: "label", textContent: "审核中，仅自己可见" }) : null,
+      item.sending ? element("span", { className: "label sending", textContent: "正在发布" }) : null);
     const count = { 1: item.likes || 0, "-1": item.dislikes || 0 }, buttons = {};
     function show() {
       for (const value of [1, -1]) {
@@ -242,7 +245,9 @@ function start(host, root) {
     const key = draft && `comments-draft:${type}:${object}:${draft}`;
     if (key && !box.value) box.value = kept(key);
     box.addEventListener("input", () => { preview.hidden = true; if (key) kept(key, box.value); });
-    const button = element("button", { className: "send", textContent: words });
+    const button = element("button", { className: "send", textContent: words }), told = element("span");
+    told.setAttribute("role", "status");
+    if (form.id === "write") told.id = "said";
     const row = element("div", { className: "row" },
       element("button", { type: "button", textContent: "😀", title: "表情", onclick: () => { panel.hidden = !panel.hidden; } }),
       element("button", { type: "button", textContent: "剧透", title: "把选中的文字折叠为剧透", onclick: () => put("||", "||") }),
@@ -251,24 +256,28 @@ function start(host, root) {
         const found = await call("POST", "/preview", { content: box.value });
         preview.replaceChildren(text(found.pieces)); preview.hidden = false;
       }),
-      form.id === "write" ? element("span", { id: "said" }) : null, element("span", { className: "wide" }), button);
+      told, element("span", { className: "wide" }), button);
     form.append(name, box, panel, preview, row);
     form.onsubmit = async event => {
-      event.preventDefault(); button.disabled = true;
+      event.preventDefault(); button.disabled = box.readOnly = true; say("", false, told);
       try {
         kept("comments-name", name.hidden ? kept("comments-name") : name.value.trim());
         await send(box.value, name.hidden ? "" : name.value.trim());
         box.value = ""; preview.hidden = true; if (key) kept(key, "");
-      } catch (error) { say(error.message, true); } finally { button.disabled = false; }
+      } catch (error) { say(error.message, true, told); } finally { button.disabled = box.readOnly = false; }
     };
   }
   function reply(item, made, under) {
     if (made.querySelector(":scope > form")) return;
     const box = element("textarea", { placeholder: "回复 " + item.author.name, required: true, maxLength: 2000 }), form = element("form");
     writer(form, box, item.id, async (content, name) => {
-      const found = await publish(content, name, item.id);
-      if (item.root) found.reply_to = item.author.name;
-      (made.parentElement.closest("article") ? made.parentElement : under).append(card(found, 1)); form.remove();
+      await publish(content, name, item.id, found => {
+        if (item.root) found.reply_to = item.author.name;
+        const shown = card(found, 1);
+        (made.parentElement.closest("article") ? made.parentElement : under).append(shown);
+        return shown;
+      });
+      form.remove();
     }, "回复");
     made.insertBefore(form, under); box.focus();
   }
@@ -277,8 +286,9 @@ function start(host, root) {
     button.hidden = true;
     writer(form, box, "", async content => {
       const found = await call("PATCH", `/comments/${item.id}`, { content });
-      item.pieces = found.pieces; item.edited = found.edited;
-      made.replaceWith(card(item, made.parentElement.closest("article") ? 1 : 0)); say("已保存");
+      const state = await outcome(item.id, "没有保存：");
+      item.pieces = found.pieces; item.edited = found.edited; item.waiting = state === "waiting";
+      made.replaceWith(card(item, made.parentElement.closest("article") ? 1 : 0)); say(state === "shown" ? "已保存" : SENT[state]);
     }, "保存");
     words.after(form); box.focus();
   }
@@ -288,7 +298,18 @@ function start(host, root) {
     if (each.at) return "@" + each.at + (each.user ? ":" + each.user : "");
     return each.emoji !== undefined ? `[em:${each.emoji}]` : each.text;
   }
-  async function publish(content, name, parent) {
+  async function outcome(id, refused) {
+    // What was accepted is applied by a worker, which may refuse it. It takes less than a second, unless none runs.
+    let found = {};
+    for (const pause of [200, 400, 800, 1600, 3200, 6400]) {
+      await new Promise(done => setTimeout(done, pause));
+      found = await call("GET", `/comments/${id}/outcome`).catch(() => ({}));
+      if (found.state === "refused") throw new Error(refused + found.detail);
+      if (found.state && found.state !== "pending") return found.state;
+    }
+    return "pending";
+  }
+  async function publish(content, name, parent, show) {
     const body = { content };
     if (parent) body.parent = parent;
     if (name) body.name = name;
@@ -296,8 +317,15 @@ function start(host, root) {
     // Before the first comment there is no section whose page says who is here.
     if (!(me && me.id) && found.author.id) me = found.author;
     if (known !== null) known += 1;
-    say("已发布");
-    return found;
+    const made = show({ ...found, sending: true }), label = made.querySelector(".sending");
+    let state = "refused";
+    try { state = await outcome(found.id, "没有发布："); } finally {
+      if (state !== "shown" && known !== null) known -= 1;
+      if (state === "refused") made.remove();
+      else if (state === "waiting") label.textContent = "审核中";
+      else if (state !== "pending") label.remove();
+    }
+    say(SENT[state]);
   }
   async function load() {
     if (loading || ended) return;
@@ -355,12 +383,11 @@ function start(host, root) {
   nav.setAttribute("aria-label", "排序");
   const form = element("form", { id: "write" }), box = element("textarea", { id: "content", maxLength: 2000, placeholder: "写下评论，支持 @名字、链接、12:34 和 ||剧透||", required: true });
   box.setAttribute("aria-label", "写评论");
-  writer(form, box, "new", async (content, name) => $("list").prepend(card(await publish(content, name, null))), "发布");
+  writer(form, box, "new", (content, name) => publish(content, name, null, found => { const shown = card(found); $("list").prepend(shown); return shown; }), "发布");
   root.append(element("h2", {}, element("span", { id: "title", textContent: "评论" }), " ", element("small", { id: "count" })), nav,
     element("section", { id: "notices", className: "notice", ariaLabel: "通知", hidden: true }), form,
     element("div", { id: "notice", className: "notice", hidden: true }), element("button", { id: "fresh", type: "button", hidden: true, onclick: () => { sort = "new"; restart(); } }),
     element("div", { id: "list" }), element("div", { id: "end", className: "end" }));
-  $("said").setAttribute("role", "status"); $("said").setAttribute("aria-live", "polite");
   $("bell").onclick = () => {
     $("notices").hidden = !$("notices").hidden;
     if (!$("notices").hidden) tell().catch(error => { $("notices").textContent = error.message; });

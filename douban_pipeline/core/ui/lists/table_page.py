@@ -63,6 +63,7 @@ def table_page(
         cards=figures.cards,
         plots=[Markup(svg) for svg in figures.plots],  # noqa: S704 (made by core.ui.plots, which escapes)
         renewed_seconds=renewed_seconds,
+        made_at=int(now.timestamp()),
         policy=page_policy(*scripts, images=frame.image_sources, own_files=rows is not None),
         style=table_style(),
         scripts=[script.text for script in scripts],
