@@ -30,7 +30,7 @@ from douban_pipeline.douban.sources.errors import SOURCE_DOWN, retry_time
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.task_queue import TaskQueue
-from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, INTERNAL_ERROR, Task
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class Attempts:
         except Exception as error:
             # One odd row must not stop the others: the log has the traceback, and the video shows the error.
             logger.exception("video %s", task.vod_id)
-            self.fail(task, f"内部错误 {type(error).__name__}: {error}")
+            self.fail(task, f"{INTERNAL_ERROR} {type(error).__name__}: {error}")
         return None
 
     def requeue(self, task: Task, error: SourceError) -> None:
