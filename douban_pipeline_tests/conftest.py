@@ -9,7 +9,7 @@ Where none of these is set and nothing answers there, a server of the run's own 
 that is installed (`harness.rig.own_servers`).
 
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
-- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser,cms``): a test that would be
+- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser,cms,demo``): a test that would be
   skipped for want of one of them fails instead.
 """
 
