@@ -88,10 +88,16 @@ class Attempts:
     _too_late: list[Task] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
+    def videos(self) -> dict[str, list[int]]:
+        """Return the videos whose tasks went back into the queue, by reason."""
+        return {
+            "deferred": [item.vod_id for item in self.deferred],
+            "failed": [item.vod_id for item in self.failed],
+        }
+
     def counts(self) -> dict[str, int]:
-        """Return how many tasks went back into the queue, by reason, for the run's metadata."""
-        counts = {"deferred": len(self.deferred), "failed": len(self.failed), "left_for_later": self.left}
-        return counts | ({"lease_lost": self.lost} if self.lost else {})
+        """Return for how many tasks the run had no time or lease, for its metadata."""
+        return {"left_for_later": self.left} | ({"lease_lost": self.lost} if self.lost else {})
 
     def pace(self) -> dict[str, float]:
         """Return videos a minute and the share of its allowance that each source used, for the run's metadata."""
