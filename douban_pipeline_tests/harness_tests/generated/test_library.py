@@ -10,8 +10,6 @@ import pytest
 
 from douban_pipeline.demo.cms_schema import VOD_COLUMNS
 from douban_pipeline.demo.library import escape_as_cms
-from douban_pipeline.douban.quality.labelled_replay import CorpusJudge
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, make_profile
 from douban_pipeline.matching.site_videos import facts_of_values
@@ -25,6 +23,8 @@ from douban_pipeline_tests.harness.generated.works import (
     work_of,
     work_of_subject,
 )
+from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject, GoldRow
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 SEED = 7
