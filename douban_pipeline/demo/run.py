@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -26,8 +27,20 @@ _EXTRAS = {"tmdb": "tmdb-embedded"}
 """Extras whose names differ from their system's."""
 
 
+class _Exceptions(logging.Handler):
+    """Collects what is logged with a traceback: nothing of the demo's script is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.messages.append(f"{record.name}: {record.getMessage()}")
+
+
 def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
-    """Run the demo of each of ``systems`` and print the results; return whether all succeeded.
+    """Run the demo of each of ``systems`` and print the results; return whether all succeeded and logged no error.
 
     Args:
         project: The folder whose `dagster.yaml` the demo's instance uses.
@@ -40,6 +53,8 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     chosen = [name for name in SYSTEMS if name in systems]
     os.environ.update(demo_environment(home))
     outcomes = []
+    exceptions = _Exceptions()
+    logging.getLogger().addHandler(exceptions)
     with silent_instance() as instance:
         set_pool_limits(instance, pool_limits())
         for number, name in enumerate(chosen, 1):
@@ -57,7 +72,11 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
     console.print(terminal_text("Next: `make dev` shows these runs, and new ones, in Dagster's UI."))
     afresh = terminal_text("Delete {home} to start afresh.").format(home=home)
     console.print(afresh, soft_wrap=True, highlight=False)
-    return all(outcome.well for _, outcome, _ in outcomes)
+    logging.getLogger().removeHandler(exceptions)
+    for message in exceptions.messages:
+        said = terminal_text("an error was logged that the demo does not plan: {message}").format(message=message)
+        console.print(said, style="red", markup=False, soft_wrap=True)
+    return all(outcome.well for _, outcome, _ in outcomes) and not exceptions.messages
 
 
 def demo_of(name: str) -> SystemPart[Demo]:

@@ -1,34 +1,9 @@
-"""The options of the commands ``list``, ``index …`` and ``evaluate``; what does it is imported when one is called."""
+"""The options of the commands ``list`` and ``index …``; what does it is imported when one is called."""
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated
 
 import typer
-
-from douban_pipeline.core.language import terminal_text
-from douban_pipeline.douban.quality.options import EvaluationOptions
-
-Options = TypeVar("Options")
-
-
-def with_options(options: type[Options], run: Callable[[Options], None]) -> Callable[..., None]:
-    """Return a command for Typer that calls ``run`` with its options; its help is the docstring of ``run``.
-
-    Args:
-        options: A dataclass; its fields are annotated with `typer.Option` or `typer.Argument`.
-        run: What the command does, called with an instance.
-    """
-
-    def command(**given: Any) -> None:
-        run(options(**given))
-
-    command.__doc__ = run.__doc__
-    command.__annotations__ = get_type_hints(options, include_extras=True)
-    command.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
-    return command
-
 
 commands = typer.Typer()
 
@@ -121,22 +96,3 @@ def index_find(
     from douban_pipeline.douban import terminal
 
     terminal.find(title, year)
-
-
-def _evaluate(options: EvaluationOptions) -> None:
-    """Measure the matcher on labelled records and write a report: wrong links, coverage, reviews, requests."""
-    from douban_pipeline.core.clock import SystemClock
-    from douban_pipeline.core.console import console
-    from douban_pipeline.douban.quality import command
-    from douban_pipeline.douban.settings import load_settings
-
-    try:
-        within_limits = command.run(options, load_settings(), console, SystemClock())
-    except KeyboardInterrupt:
-        console.print(terminal_text("stopped; no report was written or changed"))
-        raise typer.Exit(130) from None
-    if not within_limits:
-        raise typer.Exit(1)
-
-
-commands.command("evaluate")(with_options(EvaluationOptions, _evaluate))

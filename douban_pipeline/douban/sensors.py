@@ -279,7 +279,7 @@ def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
         page_text(
             "written: {total} videos, {without_id} without an id, {unchecked} unchecked, {not_found} "
             "not found, {in_review} in review, {due_today} due today, {done_today} done, "
-            "{failed_today} failed"
+            "{failed_today} intros refused"
         ).format(
             total=found.total,
             without_id=found.without_id,

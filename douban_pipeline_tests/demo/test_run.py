@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from pathlib import Path
@@ -68,6 +69,22 @@ def test_only_what_is_asked_for_is_run_and_what_is_not_installed_is_left_out(
     assert done == ["feeds", "tmdb"]
     assert os.environ["DOUBAN_PIPELINE_SYSTEMS"] == "feeds,tmdb,comments", "assets read from these, as in `make dev`"
     assert "the extra comments brings it: make -C " in shown.getvalue()
+
+
+def test_an_error_that_is_only_logged_fails_the_demo(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def runs(*_: object) -> DemoOutcome:
+        try:
+            [].pop()
+        except IndexError:
+            logging.getLogger("douban_pipeline.somewhere").exception("video %s", 327)
+        return DemoOutcome(True, "done")
+
+    replace_demo(monkeypatch, "feeds", runs)
+    shown = io.StringIO()
+    assert not run.run_demo(project, ["feeds"], Console(file=shown, width=200))
+    assert "an error was logged that the demo does not plan: douban_pipeline.somewhere: video 327" in shown.getvalue()
+    replace_demo(monkeypatch, "feeds", lambda *_: DemoOutcome(True, "done"))
+    assert run.run_demo(project, ["feeds"], Console(file=shown, width=200)), "each run counts its own"
 
 
 def test_runs_start_no_process_that_the_terminals_ctrl_c_would_reach(

@@ -68,7 +68,6 @@ def test_dagsters_own_command_lists_the_whole_location(
 def test_no_run_loads_what_only_heavy_rooms_need() -> None:
     heavy = (
         "numpy",
-        "douban_pipeline.douban.quality.command",
         "douban_pipeline.demo",
         "douban_pipeline_tests.harness.rig",
     )

@@ -100,6 +100,7 @@ def test_a_library_is_matched_synced_explained_and_restored(services: Services) 
         )
         for first in range(0, 64, SHARDS_A_RUN):
             run(repository, instance, CHAIN, tags=shard_range_tags(first, first + SHARDS_A_RUN - 1))
+        assert_partitions_have_figures_of_their_own(services, instance)
 
         verdicts = assert_verdicts_explain_themselves(services)
         assert set(verdicts) >= {ReviewStatus.CONFIRMED, ReviewStatus.REVIEW, ReviewStatus.NOT_FOUND}
@@ -114,6 +115,24 @@ def test_a_library_is_matched_synced_explained_and_restored(services: Services) 
                 run_config={"ops": {"revert_writes": {"config": selection}}},
             )
     assert fingerprints(services.engine) == before
+
+
+def assert_partitions_have_figures_of_their_own(services: Services, instance: dg.DagsterInstance) -> None:
+    """Each partition says what happened in its shard, as counted in the tables."""
+    told: dict[str, dict[int, int]] = {}
+    for name, figure in (("due_videos", "due"), ("scored_matches", "judged"), ("synced_fields", "handled")):
+        filters = dg.AssetRecordsFilter(asset_key=dg.AssetKey(name))
+        for record in instance.fetch_materializations(filters, limit=1000).records:
+            event = record.asset_materialization
+            assert event is not None
+            told.setdefault(figure, {})[int(event.partition or 0)] = int(event.metadata[figure].value)  # type: ignore[arg-type]
+    with reading(services.engine) as connection:
+        task, verdict = services.tables.task, services.tables.verdict
+        judged = connection.execute(select(verdict.c.shard, func.count()).group_by(verdict.c.shard)).tuples().all()
+        due = connection.execute(select(task.c.shard, func.count()).group_by(task.c.shard)).tuples().all()
+    assert {shard: count for shard, count in told["judged"].items() if count} == dict(judged)
+    assert {shard: count for shard, count in told["due"].items() if count} == dict(due)
+    assert all(told["handled"][shard] <= told["due"][shard] for shard in range(64))
 
 
 def assert_verdicts_explain_themselves(services: Services) -> dict[str, int]:

@@ -28,7 +28,7 @@ from douban_pipeline.demo.stand_ins.answers import HttpAnswer, Subject, html_ans
 from douban_pipeline.demo.stand_ins.faults import Fault, Faults, RequestLog
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
 from douban_pipeline.demo.stand_ins.inventions import INVENTIONS
-from douban_pipeline.douban.quality.title_index import TitleIndex
+from douban_pipeline.demo.stand_ins.title_index import TitleIndex
 
 _CAPTCHA = "检测到有异常请求从您的IP发出，请输入验证码 <img src='/misc/captcha?size=s' alt='captcha'>"
 _LOGIN = "<form action='/passport/login'>登录豆瓣 <input name='name'><input name='password'></form>"

@@ -1,6 +1,7 @@
 """What every asset of the chain has in common: its partitions and group, how a run of it begins, its tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -12,8 +13,9 @@ from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG, is_automatic
 from douban_pipeline.douban.chain.due.due_videos import DueScope
 from douban_pipeline.douban.chain.progress import backfill_line
 from douban_pipeline.douban.chain.session import Session, open_session
-from douban_pipeline.douban.partitions import shard_backfill, shard_numbers, shards
+from douban_pipeline.douban.partitions import partition_key, shard_backfill, shard_numbers, shards
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.tasks import shard_of
 
 
 def chain_asset(
@@ -46,6 +48,26 @@ def begin_step(context: dg.AssetExecutionContext, services: Services) -> Session
         automatic=is_automatic(context.run),
         further=_backfill_followed(context, services),
     )
+
+
+def figures_of(
+    context: dg.AssetExecutionContext, session: Session, vod_ids: Mapping[str, Iterable[int]]
+) -> dict[str, int]:
+    """Return how many videos each figure counts over the run, for its metadata; every partition gets its own figures.
+
+    What is not among them in the metadata, such as the seconds, is the run's in each of its partitions.
+
+    Args:
+        context: The asset's context.
+        session: The step.
+        vod_ids: By the name of a figure, the videos that it counts; one that it counts twice stands there twice.
+    """
+    counted = {name: Counter(map(shard_of, ids)) for name, ids in vod_ids.items()}
+    if context.has_partition_key_range:
+        for shard in session.shards:
+            own = {name: counts[shard] for name, counts in counted.items()}
+            context.add_asset_metadata(own, partition_key=partition_key(shard))
+    return {name: counts.total() for name, counts in counted.items()}
 
 
 def _backfill_followed(context: dg.AssetExecutionContext, services: Services) -> Callable[[], str] | None:

@@ -30,7 +30,7 @@ from douban_pipeline.douban.sources.errors import SOURCE_DOWN, retry_time
 from douban_pipeline.douban.sources.search import SearchIncomplete
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.task_queue import TaskQueue
-from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, Task
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, INTERNAL_ERROR, Task
 
 logger = logging.getLogger(__name__)
 
@@ -88,10 +88,16 @@ class Attempts:
     _too_late: list[Task] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
+    def videos(self) -> dict[str, list[int]]:
+        """Return the videos whose tasks went back into the queue, by reason."""
+        return {
+            "deferred": [item.vod_id for item in self.deferred],
+            "failed": [item.vod_id for item in self.failed],
+        }
+
     def counts(self) -> dict[str, int]:
-        """Return how many tasks went back into the queue, by reason, for the run's metadata."""
-        counts = {"deferred": len(self.deferred), "failed": len(self.failed), "left_for_later": self.left}
-        return counts | ({"lease_lost": self.lost} if self.lost else {})
+        """Return for how many tasks the run had no time or lease, for its metadata."""
+        return {"left_for_later": self.left} | ({"lease_lost": self.lost} if self.lost else {})
 
     def pace(self) -> dict[str, float]:
         """Return videos a minute and the share of its allowance that each source used, for the run's metadata."""
@@ -153,7 +159,7 @@ class Attempts:
         except Exception as error:
             # One odd row must not stop the others: the log has the traceback, and the video shows the error.
             logger.exception("video %s", task.vod_id)
-            self.fail(task, f"内部错误 {type(error).__name__}: {error}")
+            self.fail(task, f"{INTERNAL_ERROR} {type(error).__name__}: {error}")
         return None
 
     def requeue(self, task: Task, error: SourceError) -> None:

@@ -9,7 +9,7 @@ from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import counted, local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
-from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, figures_of, tables_with_rows
 from douban_pipeline.douban.chain.decision_lane.assets import applied_decisions, open_lane
 from douban_pipeline.douban.chain.session import Session
 from douban_pipeline.douban.chain.sync.assets import synced_fields
@@ -73,7 +73,7 @@ def ai_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
                 }
             ),
         )
-    return dg.MaterializeResult(data_version=TABLES, metadata=session.metadata(_written(session, due, ledger)))
+    return dg.MaterializeResult(data_version=TABLES, metadata=session.metadata(_written(context, session, due, ledger)))
 
 
 @dg.asset(
@@ -98,11 +98,14 @@ def ordered_intros(context: dg.AssetExecutionContext, services: dg.ResourceParam
             ),
         )
     return dg.MaterializeResult(
-        data_version=TABLES, metadata=session.metadata(_written(session, DueIntros(services), ledger_of(services)))
+        data_version=TABLES,
+        metadata=session.metadata(_written(context, session, DueIntros(services), ledger_of(services))),
     )
 
 
-def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str, Any]:
+def _written(
+    context: dg.AssetExecutionContext, session: Session, due: DueIntros, ledger: IntroLedger
+) -> dict[str, Any]:
     services, log = session.services, session.log
     limit = INTROS_PER_RUN
     if ledger.spent_today() >= services.settings.llm_budget_usd_per_day:
@@ -114,17 +117,25 @@ def _written(session: Session, due: DueIntros, ledger: IntroLedger) -> dict[str,
     writer = IntroWriter(services, session.queue, session.change_log, attempts)
     results: list[IntroResult] = list(writer.write(tasks))
     kinds = Counter(result.result for result in results)
-    taken = costs_of(ledger.of_run(session.run_id))
+    answers = ledger.of_run(session.run_id)
+    taken = costs_of(answers)
     log.info(f"{counted('intros handled', kinds)}, {taken.cost_usd:.4f} US dollars")
     return {
         "switched_off": False,
         "dry_run": False,
-        "asked": taken.calls,
-        "written": kinds["written"],
-        "refused_by_guard": kinds["refused"],
-        "skipped": kinds["skipped"],
-        "without_source": sum(result.reason.startswith(NO_SOURCE) for result in results),
-        "ordered": sum(bool(result.reviewer) for result in results),
+        **figures_of(
+            context,
+            session,
+            {
+                "asked": [row["vod_id"] for row in answers],
+                "written": [result.vod_id for result in results if result.result == "written"],
+                "refused_by_guard": [result.vod_id for result in results if result.result == "refused"],
+                "skipped": [result.vod_id for result in results if result.result == "skipped"],
+                "without_source": [result.vod_id for result in results if result.reason.startswith(NO_SOURCE)],
+                "ordered": [result.vod_id for result in results if result.reviewer],
+                **attempts.videos(),
+            },
+        ),
         # Last, so that links that changed while the model wrote are included.
         "withdrawn": _withdrawn(session),
         "cost_usd": round(taken.cost_usd, 6),

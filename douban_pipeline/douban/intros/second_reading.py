@@ -32,6 +32,7 @@ from douban_pipeline.douban.intros.factguard import (
     shown,
     statement_problem,
     tells_story,
+    whole_sentences_of,
 )
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.proofs import Reading, Statement
@@ -260,9 +261,6 @@ def _objection(part: _Part, text: str, sentence: str, story: Story, item: Mappin
     return statement_problem(text, sentence, story.said[part.sentence][part.place], story, claim)
 
 
-_SENTENCE = re.compile(r"[^。！!？?；;…\n]+[。！!？?；;…\n]*[”’」』]?")
-
-
 def _shortened(text: str, story: Story, reading: Reading) -> str:
     """Return the text without its sentences that are not backed, "" if there are none or the rest does not stand.
 
@@ -271,12 +269,12 @@ def _shortened(text: str, story: Story, reading: Reading) -> str:
     without = {each.sentence for each in reading.statements if each.problem}
     kept = [place for place in range(len(story.said)) if place not in without]
     told = any(each.basis == SYNOPSIS and each.sentence in kept for each in reading.statements)
-    whole = [match[0] for match in _SENTENCE.finditer(text) if match[0].strip(" \n。！!？?；;…")]
-    if not without or not told or len(whole) != len(story.said):
+    if not without or not told:
         return ""
     firsts = [parts_of(sentence)[0] for sentence in sentences_of(text)]
     if any(place - 1 in without and not _begins_by_itself(firsts[place], place, story) for place in kept):
         return ""
+    whole = whole_sentences_of(text)
     return "".join(whole[place] for place in kept).strip()
 
 

@@ -29,7 +29,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
 from douban_pipeline.douban.store.task_queue import TaskQueue
-from douban_pipeline.douban.store.tasks import DECISION, NOTE, OVERRIDE_CMS_LOCK, REVIEWER, Task
+from douban_pipeline.douban.store.tasks import DECISION, INTERNAL_ERROR, NOTE, OVERRIDE_CMS_LOCK, REVIEWER, Task
 from douban_pipeline.douban.store.videos import note_gone, state_rows
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import BY_CMS, WriteOutcome
@@ -216,7 +216,9 @@ class IntroWriter:
             if refusal:
                 return _Nothing(refusal)
             occasion = Occasion(task.vod_id, work.douban_id, self.change_log.run_id, task.task_id)
-            return self.author.write(occasion, sheet, max_age=ARCHIVE_AGE)
+            # An answer that our own code failed on is not read again.
+            ours = task.last_error.startswith(INTERNAL_ERROR)
+            return self.author.write(occasion, sheet, max_age=None if ours else ARCHIVE_AGE)
 
         return call
 

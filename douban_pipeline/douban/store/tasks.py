@@ -14,6 +14,9 @@ from douban_pipeline.douban.store.tables import SHARDS
 FAILURES_FOR_A_PERSON = 5
 """From this failure in a row on, a person is asked to look."""
 
+INTERNAL_ERROR = "内部错误"
+"""Beginning of the reason of a failure that no source and no video caused, but our own code."""
+
 OPEN = (TaskStatus.PENDING, TaskStatus.RUNNING)
 
 LOCKED_ONLY = "豆瓣 ID 已锁定，但未同步："
@@ -76,6 +79,7 @@ class Task:
     attempts: int
     payload: Mapping[str, Any]
     priority: int = 0
+    last_error: str = ""
 
     @classmethod
     def from_row(cls, row: Row[Any]) -> Self:
@@ -89,6 +93,7 @@ class Task:
             row.attempts,
             row.payload or {},
             row.priority,
+            row.last_error,
         )
 
     @property

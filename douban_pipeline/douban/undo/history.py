@@ -22,7 +22,7 @@ from douban_pipeline.douban.store.videos import state_rows
 CANDIDATES = 3
 """Candidates of a verdict that are shown."""
 
-_HEAVY = {"facts", "fact_sheet", "intro_text", "fingerprint", "strata", "payload"}
+_HEAVY = {"facts", "fact_sheet", "fingerprint", "strata", "payload"}
 """Columns that are long and shown elsewhere."""
 
 

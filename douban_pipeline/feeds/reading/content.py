@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from typing import Literal
 
 import nh3
 
@@ -82,14 +83,21 @@ def safe_html(content: str | None, summary: str, link: str) -> str:
     if _is_deep(content):
         return f"<p>{html.escape(' '.join(_TAG.sub(' ', content).split()), quote=False)}</p>"
     found = _LATER_PICTURE.sub(r"\1src=", content) if "data-" in content else content
+    try:
+        return _cleaned(found, ("rewrite_with_base", link) if link else "deny")
+    except ValueError:  # a link that is no address: http://a:99999999/
+        return _cleaned(found, "deny")
+
+
+def _cleaned(content: str, relative: Literal["deny"] | tuple[Literal["rewrite_with_base"], str]) -> str:
     return nh3.clean(
-        found,
+        content,
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=_kept,
         clean_content_tags=_DROPPED_WHOLE,
         url_schemes=_SCHEMES,
-        url_relative=("rewrite_with_base", link) if link else "deny",
+        url_relative=relative,
         set_tag_attribute_values=_ADDED,
         link_rel="noopener noreferrer",
     )

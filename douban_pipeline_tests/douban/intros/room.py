@@ -79,6 +79,7 @@ class Room:
         context = SimpleNamespace(
             run=SimpleNamespace(run_id=run_id, tags={}),
             partition_keys=[partition_key(shard) for shard in chosen],
+            has_partition_key_range=False,
             log=logging.getLogger("room"),
         )
         try:

@@ -340,3 +340,33 @@ def test_plain_speech_and_true_facts_pass(sheet, text):
 @pytest.mark.parametrize(("sheet", "text"), FAITHFUL, ids=[text[:12] for _, text in FAITHFUL])
 def test_a_faithful_introduction_passes(sheet, text):
     assert found(text, sheet, limits=LengthLimits(120, 300)) == []
+
+
+DOTTED = (
+    "保罗·西蒙", "格蕾塔·李", "弗雷德里克·克尔", "赛德克·巴莱", "威廉·H·梅西", "J·K·罗琳", "金·贝辛格", "Zoë·韦尔",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOTTED)
+@pytest.mark.parametrize("text", ["故事从{}回到家乡说起", "影片讲述了{}与母亲相依为命", "{}的往事", "遇见名叫{}。"])
+def test_a_name_with_a_dot_that_stands_in_the_source_is_in_the_source(name, text):
+    for source in ("很久以前，{}来到小镇", "警探{}奉命调查"):
+        sheet = dataclasses.replace(FILM, synopsis=source.format(name))
+        assert not any("·" in each.text for each in found(text.format(name), sheet))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("保罗·西蒙", "保罗·汉森"),
+        ("保罗·西蒙", "约翰·西蒙"),
+        ("卡尔·汉克斯", "迈尔·汉克斯"),
+        ("哈利·简·科扎克", "哈利·简·萨莫斯"),
+        ("威廉·H·梅西", "威廉·K·梅西"),
+        ("保罗·西蒙", "保罗·西蒙·李"),
+        ("John·Smith", "John·Smart"),
+    ],
+)
+def test_another_name_with_a_dot_is_none_of_the_source(name, other):
+    sheet = dataclasses.replace(FILM, synopsis=f"很久以前，{name}来到小镇。")
+    assert any("·" in each.text for each in found(f"故事从{other}回到家乡说起", sheet))

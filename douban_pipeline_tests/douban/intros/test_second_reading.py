@@ -12,6 +12,7 @@ from douban_pipeline.core.llm import Completion
 from douban_pipeline.demo.stand_ins.introductions import truthful
 from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.intros.author import ledger_of
+from douban_pipeline.douban.intros.factguard import Story, parts_of, sentences_of
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.second_reading import SCHEMA, messages, problem_of, read
 from douban_pipeline_tests.douban.intros.measured import outcome
@@ -229,6 +230,29 @@ def test_nothing_is_cut_if_the_rest_does_not_stand():
     assert nothing_left.shortened == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (
+            "也叫《Bocchi the Rock!》。藏在对白里的误会写得细腻。",
+            ["也叫《Bocchi the Rock!》", "藏在对白里的误会写得细腻"],
+        ),
+        ("他说：“走！”。她没有动。", ["他说：“走", "她没有动"]),
+        ("他回头说：“走吧。”", ["他回头说：“走吧"]),
+        ("《孤独摇滚！》，并不回避人物的软弱。", ["《孤独摇滚！》，并不回避人物的软弱"]),
+        ("他走了……她没有动（后来也没有。）", ["他走了", "她没有动（后来也没有"]),
+        ("“走！？”他说。｡她没有动!!", ["“走", "他说", "｡她没有动"]),
+        ("！……》。", []),
+    ],
+)
+def test_signs_and_quotes_at_the_end_of_a_sentence_are_part_of_it(text, sentences):
+    assert sentences_of(text) == sentences
+    told = Story.of(SHEET, text).said
+    assert [len(parts) for parts in told] == [len(parts_of(sentence)) for sentence in sentences]
+    asked = [part["text"] for part in parts(text)]
+    assert [part for part in asked if part in text] == [part for each in sentences for part in parts_of(each)]
+
+
 @pytest.mark.parametrize("content", [{"statements": []}, {"statements": "none"}, {"statements": ["1"]}])
 def test_an_answer_that_cannot_be_read_says_so(content):
     assert problem_of(content)
@@ -251,6 +275,17 @@ def test_the_manual_holds_the_measured_table():
     text = (DOCS / "operate.md").read_text("utf-8")
     for each in second_reading.MEASURED.values():
         assert f"| {each.written} | {each.bare} | {each.lost} |" in text
+
+
+def test_an_answer_that_our_own_code_failed_on_is_not_read_again(room, monkeypatch):
+    house = room(linked(RIVER, 4))
+    with monkeypatch.context() as broken:
+        broken.setattr(second_reading, "messages", lambda *_: [][0])
+        assert house.run()["failed"] == 1
+    [task] = house.library.tasks()
+    assert task["last_error"] == "内部错误 IndexError: list index out of range"
+    house.clock.advance(hours=3)
+    assert (house.run()["written"], house.upstream.requests.count("llm")) == (1, 2), "a new text may be read"
 
 
 def none_of(part, synopsis):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import GoldRow
 from douban_pipeline.matching import Video
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import GoldRow
 
 TRUTH = 100
 FIELDS = [

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from douban_pipeline.douban.quality.command import run
-from douban_pipeline.douban.quality.comparison import changes
-from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, facts_of_others
-from douban_pipeline.douban.quality.labelled_rows import read_corpus, read_gold
-from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline.matching.weights import PROFILES
 from douban_pipeline_tests.douban.quality.rows import gold, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
+from douban_pipeline_tests.tools.evaluate.command import run
+from douban_pipeline_tests.tools.evaluate.comparison import changes
+from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge, facts_of_others
+from douban_pipeline_tests.tools.evaluate.labelled_rows import read_corpus, read_gold
+from douban_pipeline_tests.tools.evaluate.options import EvaluationOptions
 
 DATA = Path(__file__).parent / "data"
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,16 +16,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from douban_pipeline.douban.quality.command import EvaluationError, profile_names, run
-from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result
-from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
-from douban_pipeline.douban.quality.options import EvaluationOptions
 from douban_pipeline.matching.profiles import Profile, make_profile
 from douban_pipeline.matching.weights import PROFILES
+from douban_pipeline_tests.documents import PROJECT
 from douban_pipeline_tests.douban.quality.rows import FIELDS, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
-from douban_pipeline_tests.ops.test_cli import run as run_cli
+from douban_pipeline_tests.tools.evaluate.command import EvaluationError, profile_names, run
+from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge, Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
+from douban_pipeline_tests.tools.evaluate.options import EvaluationOptions
 
 FIRST, SECOND = 90_000_100, 90_000_101
 SUBJECTS = [
@@ -299,8 +302,24 @@ def test_another_profile_is_refused():
 # --- as a person uses it ----------------------------------------------------------------------------------------------
 
 
+def run_cli(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the tool in a process of its own."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOUBAN_PIPELINE"))
+    }
+    environment = inherited | {"COLUMNS": "300", "PYTHONPATH": str(PROJECT)} | variables
+    command = [sys.executable, "-m", "douban_pipeline_tests.tools.evaluate", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=240)
+
+
+def test_the_help_shows_a_row(tmp_path: Path):
+    shown = run_cli("--help", cwd=tmp_path).stdout
+    assert '{"vod_name": "英雄", "vod_year": "2002"' in shown
+    assert "--corpus" in shown
+
+
 def test_from_the_command_line(tmp_path: Path, corpus: Path, gold: list[Path]):
-    arguments = ["evaluate", "--corpus", str(corpus), "--gold", *map(str, gold)]
+    arguments = ["--corpus", str(corpus), "--gold", *map(str, gold)]
     first = run_cli(*arguments, "--profile", "both", "--most-wrong", "0", cwd=tmp_path)
     assert first.returncode == 0, first.stdout + first.stderr
     home = tmp_path / ".douban_pipeline" / "evaluation"
@@ -316,7 +335,7 @@ def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
 ):
     options = [word for path in gold for word in ("--gold", str(path))]
     settings = {"DOUBAN_PIPELINE_MATCH_PROFILE": "calibrated", "DOUBAN_PIPELINE_CONFIRM_SCORE": "91"}
-    done = run_cli("evaluate", "--corpus", str(corpus), *options, "--out", "out", cwd=tmp_path, **settings)
+    done = run_cli("--corpus", str(corpus), *options, "--out", "out", cwd=tmp_path, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 5
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -328,7 +347,7 @@ def test_the_settings_have_their_say_and_gold_files_may_each_have_their_option(
 def test_what_is_wrong_is_reported_in_a_line(tmp_path: Path, corpus: Path):
     name = "broken [1].jsonl"
     (tmp_path / name).write_text(json.dumps(GOLD[0]) + '\n{"vod_name": ', encoding="utf-8")
-    done = run_cli("evaluate", "--corpus", str(corpus), "--gold", name, cwd=tmp_path)
+    done = run_cli("--corpus", str(corpus), "--gold", name, cwd=tmp_path)
     assert done.returncode == 2
     assert f"error: {name}, line 2: no JSON" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.douban.quality.comparison import (
+from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
+from douban_pipeline_tests.tools.evaluate.comparison import (
     Grade,
     Prediction,
     compare_with,
@@ -17,8 +18,7 @@ from douban_pipeline.douban.quality.comparison import (
     predictions_of,
     read_predictions,
 )
-from douban_pipeline.douban.quality.labelled_rows import FormatError
-from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
+from douban_pipeline_tests.tools.evaluate.labelled_rows import FormatError
 
 NOTHING = Prediction("NOT_FOUND", None, ())
 

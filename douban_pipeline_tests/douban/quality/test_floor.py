@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result
-from douban_pipeline.douban.quality.labelled_rows import Expectation, read_corpus, read_gold
-from douban_pipeline.douban.quality.metrics import glance, measure
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline.matching.weights import PROFILES
+from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge, Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import Expectation, read_corpus, read_gold
+from douban_pipeline_tests.tools.evaluate.metrics import glance, measure
 
 DATA = Path(__file__).parent / "data"
 LEAST_COVERAGE = {"plan": 0.79, "calibrated": 0.97}

@@ -10,11 +10,11 @@ import pytest
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.known_subjects.name_index import NameIndex, build
 from douban_pipeline.douban.known_subjects.subject_files import NamedSubject
-from douban_pipeline.douban.quality.labelled_replay import CorpusJudge
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import PROFILES, Kind, Status, Video, make_profile
 from douban_pipeline_tests.douban.quality.rows import FIELDS, TRUTH, gold, none_row, result, trap_row
+from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject, GoldRow
 
 PEOPLE = {"directors": ("长河导",), "actors": ("甲一", "乙二", "丙三")}
 CORPUS = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
+from pathlib import Path
 
 import pytest
 
-from douban_pipeline.douban.quality.labelled_rows import FormatError, read_corpus, read_gold
 from douban_pipeline.matching import Kind
+from douban_pipeline_tests.tools.evaluate.labelled_rows import FormatError, read_corpus, read_gold
 
 SUBJECT = {
     "id": "90000101",
@@ -216,3 +217,29 @@ def test_packed_files_are_read_too(write):
     packed.write_bytes(lzma.compress(plain.read_bytes())[:-20])
     with pytest.raises(FormatError, match=r"\.xz cannot be read: "):
         read_corpus(packed)
+
+
+def test_rows_of_ones_own_are_read_as_the_cms_exports_them(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    text = "\ufeffvod_name,vod_year,vod_director,vod_actor,vod_douban_id,trap_id,expect\r\n"
+    text += '英雄,2002,张艺谋,"李连杰,梁朝伟",90000001,,\r\n\r\n英雄,2003,,,,90000002,\r\n英雄传,,,,,,none\r\n'
+    path.write_text(text, encoding="utf-8")
+    hero, trap, none = read_gold(path)
+    assert (hero.row, hero.expected, hero.source, hero.headline, hero.rich) == (2, 90_000_001, "unknown", True, True)
+    assert (hero.video.title, hero.video.year, hero.video.actors) == ("英雄", 2002, ("李连杰", "梁朝伟"))
+    assert (trap.row, trap.trap, none.row, none.expected, none.headline) == (4, 90_000_002, 5, None, False)
+
+
+@pytest.mark.parametrize(
+    ("source", "headline"), [("my_site", True), ("", True), ("imdb", True), ("perturb:typos", False)]
+)
+def test_any_source_is_one_but_those_of_titles_alone(write, source: str, headline: bool) -> None:
+    [row] = read_gold(write(ROW | {"source": source}))
+    assert row.headline is headline
+
+
+def test_a_file_that_is_neither_json_nor_csv_says_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.txt"
+    path.write_text("name;year\n英雄;2002\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="neither JSON nor the heads of a CSV file with `vod_name`"):
+        read_gold(path)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
-from douban_pipeline.douban.quality.local_sources import PAGE, LocalDouban, LocalSearch, SearchKind, subject_body
 from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import VideoQuery
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject
+from douban_pipeline_tests.tools.evaluate.local_sources import PAGE, LocalDouban, LocalSearch, SearchKind, subject_body
 
 CORPUS = {
     90_000_001: CorpusSubject(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.intervals import Rate, wilson
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import Expectation
-from douban_pipeline.douban.quality.metrics import (
+from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import Expectation
+from douban_pipeline_tests.tools.evaluate.metrics import (
     Point,
     ReasonCount,
     Section,
@@ -18,7 +19,6 @@ from douban_pipeline.douban.quality.metrics import (
     sweep,
     workload,
 )
-from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
 
 
 def named(section: Section) -> dict[str, int]:
@@ -139,18 +139,18 @@ def test_sections_split_by_source_stratum_tag_and_label():
         result(gold(1, source="imdb", tags=("rivals", "no_year"), label="silver"), strata=("season", "thin")),
         result(gold(2, source="bangumi", tags=("rivals",)), strata=("thin",)),
         result(gold(3, source="bangumi"), "NOT_FOUND", None),
-        result(gold(4, source="sites", tags=("dirty",)), strata=("season",)),
+        result(gold(4, source="perturb", tags=("dirty",)), strata=("season",)),
         result(none_row(1, source="bangumi"), best=5, strata=("season",)),
         result(trap_row(1), "REVIEW", 666),
     ]
     found = by_key(results)
-    # Headline sources in their own order, then the others.
+    # The largest first, and those of titles alone not among them.
     assert list(named(found["source"]).items()) == [
         ("Headline sources", 3),
         ("bangumi", 2),
         ("imdb", 1),
         ("Title cleaning only", 1),
-        ("sites", 1),
+        ("perturb", 1),
     ]
     assert named(found["stratum"]) == {"带季数、部数或续集号": 1, "本地无任何人员": 2}
     assert named(found["tag"]) == {"rivals": 2, "(no tag)": 1, "no_year": 1}
@@ -199,7 +199,7 @@ RESULTS = [
     result(none_row(), score=86.0),
     result(none_row(), "NOT_FOUND", 5, score=60.0, reasons=("BELOW_REVIEW",)),
     result(trap_row(), score=95.0, best=666),  # traps are neither
-    result(gold(source="sites"), score=95.0),  # nor is what tests cleaning only
+    result(gold(source="perturb"), score=95.0),  # nor is what tests cleaning only
 ]
 
 

@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from douban_pipeline.douban.quality import report_html
-from douban_pipeline.douban.quality.comparison import compare_with, predictions_of
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.report import EvaluationReport, Run, make_report
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline_tests.douban.quality.rows import gold, none_row, result, trap_row
+from douban_pipeline_tests.tools.evaluate import report_html
+from douban_pipeline_tests.tools.evaluate.comparison import compare_with, predictions_of
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.report import EvaluationReport, Run, make_report
 
 HOSTILE = "<img src=x onerror=alert(1)></style><script> | `*_[a](javascript:alert(2)) & \"' {{ 7*7 }}\n# 标题"
 VOID = {"meta", "br", "path", "rect", "circle"}
@@ -24,7 +24,7 @@ RESULTS = [
     result(gold(1), strata=("season", "thin")),
     result(gold(2, title=HOSTILE, tags=(HOSTILE,), source="cbo"), best=101, titles={101: HOSTILE}, explanation=HOSTILE),
     result(gold(3), "REVIEW", 100, others=(7,)),
-    result(gold(4, source="sites"), "NOT_FOUND", None, reasons=("NO_CANDIDATES",)),
+    result(gold(4, source="perturb"), "NOT_FOUND", None, reasons=("NO_CANDIDATES",)),
     result(none_row(1), "REVIEW", 5),
     result(trap_row(1), "NOT_FOUND", 666, reasons=("BELOW_REVIEW",)),
 ]

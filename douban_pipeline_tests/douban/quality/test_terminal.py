@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from douban_pipeline.douban.quality.command import EvaluationError
-from douban_pipeline.douban.quality.terminal import NOT_AMONG, RIGHT_ON_TOP, WRONG_ON_TOP, print_row, reasons_left
 from douban_pipeline_tests.douban.quality import test_command as commands
 from douban_pipeline_tests.douban.quality.rows import TRUTH, gold, none_row, result
+from douban_pipeline_tests.tools.evaluate.command import EvaluationError
+from douban_pipeline_tests.tools.evaluate.terminal import NOT_AMONG, RIGHT_ON_TOP, WRONG_ON_TOP, print_row, reasons_left
 
 corpus, gold_files, judged = commands.corpus, commands.gold, commands.judged
 

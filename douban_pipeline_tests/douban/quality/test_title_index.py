@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.quality.title_index import TitleIndex
+from douban_pipeline.demo.stand_ins.title_index import TitleIndex
 
 
 def subject(number, title, year, **more):

@@ -9,6 +9,7 @@ import dagster as dg
 from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import counted
 from douban_pipeline.dagster_kit.labels import TABLES
+from douban_pipeline.douban.chain.assets import figures_of
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.match.assets import scored_matches
 from douban_pipeline.douban.chain.session import Session, open_session
@@ -85,6 +86,7 @@ def applied_decisions(context: dg.AssetExecutionContext, services: dg.ResourcePa
                 **decision_metadata(decided),
                 "synced": len(results),
                 "batch": session.change_log.batch_id,
+                **figures_of(context, session, attempts.videos()),
                 **attempts.counts(),
             }
         ),

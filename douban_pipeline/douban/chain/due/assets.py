@@ -1,7 +1,5 @@
 """The first link of the chain: due videos become tasks. Assets that decide when work is done belong here."""
 
-from collections import Counter
-
 import dagster as dg
 from pydantic import Field
 
@@ -10,11 +8,12 @@ from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_table
-from douban_pipeline.douban.chain.assets import begin_step, chain_asset
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, figures_of
 from douban_pipeline.douban.chain.due.due_videos import DueReport, DueScope, DueVideos
 from douban_pipeline.douban.chain.match.revisits import revisit_doubted
 from douban_pipeline.douban.decisions.application import apply_decisions
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import TaskType
 from douban_pipeline.douban.wording import REVIEW_STATUSES, TASK_TYPES, word_for
 
 
@@ -67,7 +66,10 @@ def due_videos(
         limit = config.batch_size or services.settings.batch_size
         report = due.take(session.queue, session.shards, scope=config.scope, limit=limit, run_id=session.run_id)
     context.log.info(f"{len(report.taken)} videos taken on, {report.left} left for later runs")
-    kinds = Counter(str(video.task_type) for video in report.taken)
+
+    def of_type(task_type: TaskType) -> list[int]:
+        return [video.vod_id for video in report.taken if video.task_type is task_type]
+
     waiting = sorted((video for video in report.taken if video.due_since), key=lambda video: str(video.due_since))
     rows = [
         {
@@ -82,11 +84,17 @@ def due_videos(
         data_version=TABLES,
         metadata=session.metadata(
             {
-                "due": len(report.taken),
+                **figures_of(
+                    context,
+                    session,
+                    {
+                        "due": [video.vod_id for video in report.taken],
+                        "to_match": of_type(TaskType.MATCH_DOUBAN_ID),
+                        "to_sync": of_type(TaskType.SYNC_DOUBAN),
+                        "to_recheck": of_type(TaskType.RECHECK),
+                    },
+                ),
                 **({"decisions_first": decided} if decided else {}),
-                "to_match": kinds["MATCH_DOUBAN_ID"],
-                "to_sync": kinds["SYNC_DOUBAN"],
-                "to_recheck": kinds["RECHECK"],
                 "new_tasks": report.new_tasks,
                 "left_for_later": report.left,
                 "dropped_out_of_scope": dropped,

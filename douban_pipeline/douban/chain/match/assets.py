@@ -12,7 +12,7 @@ from douban_pipeline.core.ui.presentation import counted, local_time, panel, sub
 from douban_pipeline.core.ui.tmdb_attribution import attribution_of
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
-from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, figures_of, tables_with_rows
 from douban_pipeline.douban.chain.due.assets import due_videos
 from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.descriptions import described_videos
@@ -114,12 +114,19 @@ def search_candidates(context: dg.AssetExecutionContext, services: dg.ResourcePa
         data_version=TABLES,
         metadata=session.metadata(
             {
-                "searched": len(found),
-                "with_evidence": sum(each.added is not None for each in described_by.values()),
-                "with_known_names": len(names),
-                "with_posters": sum(bool(result.posters) for result in found.values()),
-                "without_candidates": sum(not result.subjects for result in found.values()),
-                "requests": requests,
+                **figures_of(
+                    context,
+                    session,
+                    {
+                        "searched": found,
+                        "with_evidence": [vod_id for vod_id, each in described_by.items() if each.added is not None],
+                        "with_known_names": names,
+                        "with_posters": [vod_id for vod_id, result in found.items() if result.posters],
+                        "without_candidates": [vod_id for vod_id, result in found.items() if not result.subjects],
+                        "requests": Counter({vod_id: result.requests for vod_id, result in found.items()}).elements(),
+                        **attempts.videos(),
+                    },
+                ),
                 "requests_per_video": round(requests / len(found), 2) if found else 0.0,
                 "most_requests": dg.MetadataValue.md(panel(rows_shown)),
                 **attempts.counts(),
@@ -159,13 +166,22 @@ def scored_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam
         data_version=TABLES,
         metadata=session.metadata(
             {
-                "judged": len(judged),
-                "confirmed": verdicts["CONFIRMED"],
-                "review": verdicts["REVIEW"],
-                "not_found": verdicts["NOT_FOUND"],
-                "with_evidence": sum(item.with_evidence for item in judged),
-                "rechecked": sum(item.recheck for item in judged),
-                "rechecked_doubtful": sum(item.recheck and item.status == "REVIEW" for item in judged),
+                **figures_of(
+                    context,
+                    session,
+                    {
+                        "judged": [item.vod_id for item in judged],
+                        **{
+                            status.lower(): [item.vod_id for item in judged if item.status == status]
+                            for status in ("CONFIRMED", "REVIEW", "NOT_FOUND")
+                        },
+                        "with_evidence": [item.vod_id for item in judged if item.with_evidence],
+                        "rechecked": [item.vod_id for item in judged if item.recheck],
+                        "rechecked_doubtful": [
+                            item.vod_id for item in judged if item.recheck and item.status == "REVIEW"
+                        ],
+                    },
+                ),
                 "withdrawn": len(withdrawn),
                 "profile": services.settings.match_profile,
                 "closest_confirmed": dg.MetadataValue.md(panel([_confirmed(item) for item in confirmed])),

@@ -46,7 +46,7 @@ from douban_pipeline.douban.store.states import (
     VerdictState,
 )
 from douban_pipeline.douban.store.task_queue import TaskQueue
-from douban_pipeline.douban.store.tasks import RECHECK_REASON, Task
+from douban_pipeline.douban.store.tasks import INTERNAL_ERROR, RECHECK_REASON, Task
 from douban_pipeline.douban.store.videos import state_rows
 from douban_pipeline.douban.wording import RECHECK_REASONS, SOURCE_NAMES, word_for
 from douban_pipeline.matching import Status, Verdict, Video
@@ -138,7 +138,7 @@ class VerdictWriter:
             except _ODD as error:
                 # One odd row must not stop the others: the log has the traceback, and the video shows the error.
                 _LOG.exception("video %s", task.vod_id)
-                self.attempts.fail(task, f"内部错误 {type(error).__name__}: {error}")
+                self.attempts.fail(task, f"{INTERNAL_ERROR} {type(error).__name__}: {error}")
                 continue
             judged += [item] if item is not None else []
         return judged

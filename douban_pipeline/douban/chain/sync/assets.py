@@ -11,7 +11,7 @@ from douban_pipeline.core.language import page_docstring
 from douban_pipeline.core.ui.presentation import counted, subject_link
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
-from douban_pipeline.douban.chain.assets import begin_step, chain_asset, tables_with_rows
+from douban_pipeline.douban.chain.assets import begin_step, chain_asset, figures_of, tables_with_rows
 from douban_pipeline.douban.chain.match.assets import scored_matches
 from douban_pipeline.douban.chain.sync.guards import changes_of_run
 from douban_pipeline.douban.chain.sync.sync_items import SyncResult
@@ -66,13 +66,23 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         metadata=session.metadata(
             {
                 "dry_run": dry_run,
-                "handled": len(results),
-                "linked": sum(result.linked for result in results if result.result in ("written", "planned")),
-                "written": kinds["written"],
-                "planned": kinds["planned"],
-                "unchanged": kinds["unchanged"],
-                "refused": kinds["refused"],
-                "sent_to_review": kinds["review"],
+                **figures_of(
+                    context,
+                    session,
+                    {
+                        "handled": [result.vod_id for result in results],
+                        "linked": [
+                            result.vod_id
+                            for result in results
+                            if result.linked and result.result in ("written", "planned")
+                        ],
+                        **{
+                            name: [result.vod_id for result in results if result.result == kind]
+                            for name, kind in _FIGURES.items()
+                        },
+                        **attempts.videos(),
+                    },
+                ),
                 **decision_metadata(decided, deferred),
                 "changes_logged": sum(logged.values()),
                 "batch": session.change_log.batch_id,
@@ -115,6 +125,13 @@ def _decision(decision: Decision) -> dict[str, object]:
     }
 
 
+_FIGURES = {
+    "written": "written",
+    "planned": "planned",
+    "unchanged": "unchanged",
+    "refused": "refused",
+    "sent_to_review": "review",
+}
 _RESULTS = {
     "refused": "被拒",
     "review": "转审核",

@@ -20,7 +20,14 @@ from douban_pipeline.douban.intros.factguard.passages import (
     statement_problem,
     tells_story,
 )
-from douban_pipeline.douban.intros.factguard.plain_text import count_han, letters_of, plain, sentences_of, shown
+from douban_pipeline.douban.intros.factguard.plain_text import (
+    count_han,
+    letters_of,
+    plain,
+    sentences_of,
+    shown,
+    whole_sentences_of,
+)
 from douban_pipeline.douban.intros.factguard.polarity import FACT, MODALITIES
 
 __all__ = [
@@ -44,4 +51,5 @@ __all__ = [
     "similarity",
     "statement_problem",
     "tells_story",
+    "whole_sentences_of",
 ]

@@ -117,7 +117,8 @@ class Story:
         """
         told, said = plain(sheet.synopsis), plain(text)
         sentences = tuple(tuple(CLAUSE.findall(each)) for each in sentences_of(told))
-        said_parts = [[CLAUSE.findall(part) for part in parts_of(each)] for each in sentences_of(said)]
+        # Cut before `plain` turns …… into full stops: the places are those of the text.
+        said_parts = [[CLAUSE.findall(plain(part)) for part in parts_of(each)] for each in sentences_of(text)]
         cast = cast_of(told, said, {plain(name) for name in people})
         said_acts = iter(acts_of([[clause for part in parts for clause in part] for parts in said_parts], cast))
         forms = {form for name in (*sheet.people, *sheet.titles) if len(form := plain(name)) > 1}

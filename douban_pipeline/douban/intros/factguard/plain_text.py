@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from douban_pipeline.cms.people import name_key
@@ -12,7 +13,8 @@ HAN_CHARACTER = re.compile(f"[{HAN}]")
 _NOT_HAN = re.compile(f"[^{HAN}]+")
 # A full stop between Chinese characters can only be the dot of a name.
 _DOTS = re.compile(rf"\s*[·・•‧∙⋅･]\s*|(?<=[{HAN}])\.(?=[{HAN}])")
-_SENTENCE = re.compile(r"[^。！!？?；;…\n]+")
+# Its signs close with it, those inside of a title (《孤独摇滚！》) do not end it.
+_SENTENCE = re.compile(r"(?P<said>(?:《[^《》\n]*》|[^。！!？?；;…\n])+)[。！!？?；;…\n”’」』》）)]*")
 CLAUSE = re.compile(r"[^,、:\"“”‘’「」『』()《》〈〉—\s]+")
 """A clause of a sentence in the form of `plain`."""
 _SIGNS = re.compile(r"[\W_]+")
@@ -41,8 +43,17 @@ def letters_of(text: str) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text in order, without their end punctuation; none is empty."""
-    return [sentence for match in _SENTENCE.finditer(text) if (sentence := match[0].strip())]
+    """Return the sentences of a text in order, without their end punctuation; each has letters."""
+    return [match["said"].strip() for match in _sentences(text)]
+
+
+def whole_sentences_of(text: str) -> list[str]:
+    """Return the same sentences with the signs that end them."""
+    return [match[0] for match in _sentences(text)]
+
+
+def _sentences(text: str) -> Iterator[re.Match[str]]:
+    return (match for match in _SENTENCE.finditer(text) if letters_of(match["said"]))
 
 
 def clauses_of(text: str) -> list[str]:

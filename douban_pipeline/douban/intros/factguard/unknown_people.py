@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import takewhile
 
 from douban_pipeline.douban.intros.factguard.name_words import (
     COMPOUND_SURNAMES,
@@ -56,8 +57,8 @@ _CAPITAL = r"[A-Z\u00c0-\u00de][\w.'’-]*"
 _CAPITALISED = re.compile(
     rf"(?<![A-Za-z]){_CAPITAL}(?: (?:(?:de|del|van|von|der|da|di|la|le|of|the|and|&) )*{_CAPITAL})+"
 )
-_DOTTED = re.compile(rf"(?:[{HAN}]{{1,6}}|[A-Za-z.'-]+)(?:·(?:[{HAN}]{{1,8}}|[A-Za-z.'-]+))+")
-_AROUND_DOT = re.compile(rf"(?P<left>[{HAN}]{{1,2}}|[a-z.'-]+)·(?P<right>[{HAN}]{{1,3}}|[a-z.'-]+)")
+_LATIN = r"[A-Za-z\u00c0-\u024f.'-]+"
+_DOTTED = re.compile(rf"(?:[{HAN}]{{1,6}}|{_LATIN})(?:·(?:[{HAN}]{{1,8}}|{_LATIN}))+")
 _LINKS = frozenset("由和与及、的是为在让被跟同")
 
 
@@ -93,18 +94,30 @@ def _masked(text: str, own: Iterable[str]) -> str:
 
 def _foreign(text: str, sheet_text: str) -> Iterator[str]:
     """Yield transliterated names, and Latin names of several words."""
+    told = [match[0].split("·") for match in _DOTTED.finditer(sheet_text)]
     for match in _DOTTED.finditer(text):
-        small = folded(match[0])
-        if any(not _dot_is_known(each, sheet_text) for each in _AROUND_DOT.finditer(small)):
+        said = folded(match[0]).split("·")
+        windows = (name[at : at + len(said)] for name in told for at in range(len(name) - len(said) + 1))
+        if not any(_is_one_name(said, window) for window in windows):
             yield match[0]
     for match in _CAPITALISED.finditer(text):
         if match[0].casefold().rstrip(".'’-") not in sheet_text:
             yield match[0]
 
 
-def _dot_is_known(match: re.Match[str], sheet_text: str) -> bool:
-    left, right = match["left"], match["right"]
-    return f"{left}·{right}" in sheet_text or (left[0] in _LINKS and f"{left[1:]}·{right}" in sheet_text)
+def _is_one_name(said: list[str], told: list[str]) -> bool:
+    """Return whether two names with dots are one, though other words may stand before the first and behind the last."""
+    if said[1:-1] != told[1:-1]:
+        return False
+    return _is_one_word(said[0][::-1], told[0][::-1]) and _is_one_word(said[-1], told[-1])
+
+
+def _is_one_word(said: str, told: str) -> bool:
+    """Return whether two words begin with the same name: with two characters, or one that is a name or all of one."""
+    alike = sum(takewhile(bool, (a == b for a, b in zip(said, told, strict=False))))
+    if said.isascii() or alike in (len(said), len(told)):
+        return said == told or not said.isascii()
+    return alike > 1 or (alike == 1 and (said[0] in SURNAMES or said[1:2] in _LINKS))
 
 
 def _in_roles(clause: str) -> Iterator[str]:

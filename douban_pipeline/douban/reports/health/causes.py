@@ -33,7 +33,7 @@ from douban_pipeline.douban.reports.health.samples import HealthSample
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus, TaskType
-from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, OPEN
+from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON, INTERNAL_ERROR, OPEN
 from douban_pipeline.douban.wording import COLUMNS, SOURCE_NAMES, word_for
 
 BREAKER, FAILING, BUDGET, GUARD, RUN = "breaker", "failing", "budget", "guard", "run"
@@ -290,12 +290,18 @@ def _failing(services: Services, health: Health) -> Iterable[Cause]:
         listed = "、".join(f"{item.vod_id}《{titles.get(item.vod_id, '')}》" for item in items[:_MOST_NAMED])
         more = f" 等 {len(items)} 部" if len(items) > _MOST_NAMED else ""
         what = "的 AI 简介" if first.intro else ""
+        ours = first.reason.startswith(INTERNAL_ERROR)
+        advice = (
+            "这是程序的错误，与影片资料无关：请把日志里的 Traceback 报告给开发者"
+            if ours
+            else "查看审核队列 review_queue，或修正影片资料"
+        )
         yield Cause(
             name,
             FAILING,
             f"{len(items)} 部影片{what}连续失败 {FAILURES_FOR_A_PERSON} 次以上",
             f"最近一次：{one_line(failure_text(first.reason, SOURCE_NAMES)) or '没有说明'}\n影片：{listed}{more}\n"
-            "每 24 小时仍会再试一次；查看审核队列 review_queue，或修正影片资料",
+            f"每 24 小时仍会再试一次；{advice}",
         )
 
 

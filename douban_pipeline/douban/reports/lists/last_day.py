@@ -113,7 +113,9 @@ def _left_undone(found: Statistics, refused: int) -> Iterator[Trouble]:
         )
     if found.failed_today:
         yield Trouble(
-            f"今天放弃了 {found.failed_today:,} 项任务", "多次失败后不再重试", "list_tasks.html#failures_by_reason"
+            f"今天 {found.failed_today:,} 篇简介没有通过核对",
+            "没有写入，原简介不变；间隔期满后再写",
+            "list_intros.html#refusals",
         )
     if refused:
         yield Trouble(f"{refused:,} 条人工决定被拒绝", "最近 24 小时；每条都写明了原因", "list_decisions.html")
@@ -190,7 +192,7 @@ def _finished(services: Services, connection: Connection, since: datetime) -> It
     if counts:
         yield Deed(
             f"结束了 {counts.total():,} 项任务：成功 {counts[TaskStatus.SUCCESS]:,}，"
-            f"跳过 {counts[TaskStatus.SKIP]:,}，放弃 {counts[TaskStatus.FAIL]:,}。",
+            f"跳过 {counts[TaskStatus.SKIP]:,}，简介没有通过核对 {counts[TaskStatus.FAIL]:,}。",
             "list_tasks.html",
         )
 

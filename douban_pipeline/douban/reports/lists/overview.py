@@ -134,7 +134,7 @@ def _cards(found: Statistics) -> list[Card]:
         Card("已锁定 ID", f"{found.locked_ids:,}", f"已锁定简介 {found.locked_intros:,}"),
         Card("今天到期", f"{found.due_today:,}", f"其中已到期 {found.due_now:,}"),
         Card("今天完成", f"{found.done_today:,}", f"队列中 {found.open_tasks:,}"),
-        Card("今天失败", f"{found.failed_today:,}", "已放弃的任务", problem_tone(found.failed_today)),
+        Card("简介未通过核对", f"{found.failed_today:,}", "今天；间隔期满后再写", problem_tone(found.failed_today)),
         Card("待执行的决定", f"{found.decisions:,}", "通常半分钟内执行"),
         Card(
             "未写入的变更",

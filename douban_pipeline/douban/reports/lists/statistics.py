@@ -46,7 +46,7 @@ class Statistics:
         due_now: Videos whose visit is due.
         due_today: Videos whose visit is due before midnight in the site's time zone, including those due now.
         done_today: Tasks that succeeded since midnight.
-        failed_today: Tasks that were given up since midnight.
+        failed_today: Tasks that ended as failed since midnight: intros that the fact check refused twice.
         open_tasks: Tasks in the queue.
         decisions: Decisions that are not applied yet.
     """

@@ -149,6 +149,16 @@ def test_videos_that_failed_five_times_are_reported_together_by_reason(library: 
     assert "6《影片6》" not in unavailable.detail
 
 
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [("内部错误 IndexError: list index out of range", "这是程序的错误"), ("douban: HTTP 503", "修正影片资料")],
+)
+def test_nobody_is_asked_to_mend_a_video_for_an_error_of_ours(library: Library, reason: str, advice: str) -> None:
+    planting.failing(library, [1], reason)
+    [cause] = causes(library)
+    assert advice in cause.detail.splitlines()[-1]
+
+
 def test_of_very_many_videos_ten_are_named(library: Library) -> None:
     planting.failing(library, list(range(1, 13)), "douban: HTTP 503")
     [cause] = causes(library)

@@ -60,7 +60,7 @@ def busy(library: Library) -> Library:
     library.set_cms(14, vod_recycle_time=1)
     task(library, 1, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=11))
     task(library, 2, "SYNC_DOUBAN", "sync", "SUCCESS", finished_at=now - timedelta(hours=13))
-    task(library, 3, "SYNC_DOUBAN", "sync", "FAIL", finished_at=now)
+    task(library, 3, "AI_INTRO", "intro", "FAIL", finished_at=now)
     task(library, 8, "MATCH_DOUBAN_ID", "search", "PENDING")
     change(library, 1, state="conflict")
     change(library, 1, state="refused", at=now - timedelta(days=8))
@@ -170,10 +170,10 @@ def test_what_needs_a_person_is_named_on_top_with_its_page(busy: Library) -> Non
     lead = re.search(r'<p class="lead bad" role="status">(.*?)</p>', page)
     assert lead is not None
     assert lead[1].endswith("等 4 件；3 部影片等人审核")
-    for said in ("1 条变更没有写入", "今天放弃了 1 项任务", "1 条人工决定被拒绝", "locked_untouched"):
+    for said in ("1 条变更没有写入", "今天 1 篇简介没有通过核对", "1 条人工决定被拒绝", "locked_untouched"):
         assert said in page
     assert "/assets/synced_fields?view=checks" in page
-    assert 'href="list_tasks.html#failures_by_reason"' in page
+    assert 'href="list_intros.html#refusals"' in page
 
 
 def test_a_pipeline_that_fell_silent_is_no_well_one(library: Library) -> None:
@@ -201,7 +201,7 @@ def test_the_last_day_is_told_in_words(busy: Library) -> None:
         "自动写入 CMS 1 条变更：同步字段 1。",
         "按人工决定处理 1 条变更：指定豆瓣 ID 1。",
         "撤销了 1 条变更。",
-        "结束了 3 项任务：成功 2，跳过 0，放弃 1。",
+        "结束了 3 项任务：成功 2，跳过 0，简介没有通过核对 1。",
     ]
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from douban_pipeline.douban.evidence.added_facts import TitleFacts
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import FormatError, GoldRow, Key, filled_lines
-from douban_pipeline.douban.quality.metrics import SHOWN
 from douban_pipeline.matching import Status
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import FormatError, GoldRow, Key, filled_lines
+from douban_pipeline_tests.tools.evaluate.metrics import SHOWN
 
 PREDICTIONS = "predictions.jsonl"
 

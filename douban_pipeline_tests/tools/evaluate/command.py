@@ -1,4 +1,4 @@
-"""The command `douban-pipeline evaluate`: reads the rows, judges them, writes the reports, and checks the limits."""
+"""The command `make evaluate`: reads the rows, judges them, writes the reports, and checks the limits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from douban_pipeline.core.files import replaced
 from douban_pipeline.douban.evidence.added_facts import TitleFacts
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
 from douban_pipeline.douban.match_inputs import profile_of
-from douban_pipeline.douban.quality import report_html
-from douban_pipeline.douban.quality.comparison import (
+from douban_pipeline.douban.settings import Settings
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline.matching.weights import PROFILES
+from douban_pipeline_tests.tools.evaluate import report_html
+from douban_pipeline_tests.tools.evaluate.comparison import (
     PREDICTIONS,
     Prediction,
     changes,
@@ -29,15 +32,12 @@ from douban_pipeline.douban.quality.comparison import (
     predictions_of,
     read_predictions,
 )
-from douban_pipeline.douban.quality.labelled_replay import CorpusJudge, Result, facts_of_others
-from douban_pipeline.douban.quality.labelled_rows import GoldRow, Key, read_corpus, read_gold
-from douban_pipeline.douban.quality.local_sources import SearchKind
-from douban_pipeline.douban.quality.options import EvaluationOptions
-from douban_pipeline.douban.quality.report import EvaluationReport, Run, make_report
-from douban_pipeline.douban.quality.terminal import print_changes, print_evidence, print_row, print_tables
-from douban_pipeline.douban.settings import Settings
-from douban_pipeline.matching.profiles import Profile
-from douban_pipeline.matching.weights import PROFILES
+from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge, Result, facts_of_others
+from douban_pipeline_tests.tools.evaluate.labelled_rows import GoldRow, Key, read_corpus, read_gold
+from douban_pipeline_tests.tools.evaluate.local_sources import SearchKind
+from douban_pipeline_tests.tools.evaluate.options import EvaluationOptions
+from douban_pipeline_tests.tools.evaluate.report import EvaluationReport, Run, make_report
+from douban_pipeline_tests.tools.evaluate.terminal import print_changes, print_evidence, print_row, print_tables
 
 BOTH = "both"
 

@@ -8,11 +8,13 @@ from datetime import datetime
 
 from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
-from douban_pipeline.douban.quality.comparison import Grade, RunComparison, grade, grade_name, prediction_of
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, Expectation
-from douban_pipeline.douban.quality.local_sources import SearchKind
-from douban_pipeline.douban.quality.metrics import (
+from douban_pipeline.matching import RULE_VERSION
+from douban_pipeline.matching.profiles import Profile
+from douban_pipeline_tests.tools.evaluate.comparison import Grade, RunComparison, grade, grade_name, prediction_of
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CLEANING_SOURCES, Expectation
+from douban_pipeline_tests.tools.evaluate.local_sources import SearchKind
+from douban_pipeline_tests.tools.evaluate.metrics import (
     HEADLINE,
     MISSING,
     Measures,
@@ -24,8 +26,6 @@ from douban_pipeline.douban.quality.metrics import (
     sweep,
     workload,
 )
-from douban_pipeline.matching import RULE_VERSION
-from douban_pipeline.matching.profiles import Profile
 
 SWEEP_STEP = 5.0
 ENOUGH = 100
@@ -181,7 +181,7 @@ def _bars(report: EvaluationReport) -> list[str]:
     for key in ("source", "stratum"):
         if key in found:
             groups = [
-                each for each in found[key].groups if key != "source" or each.total or each.name in HEADLINE_SOURCES
+                each for each in found[key].groups if key != "source" or each.total or each.name not in CLEANING_SOURCES
             ]
             linked = [Bar.of_rate(each.name, each.measures.linked) for each in groups]
             drawn.append(bars(linked, title=f"Coverage by {key}", high=1.0))

@@ -15,10 +15,12 @@ from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui import templates
 from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.core.ui.templates import Card, problem_tone
-from douban_pipeline.douban.quality.comparison import GradeChange, RunComparison, grade_name
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import GoldRow, titled
-from douban_pipeline.douban.quality.metrics import (
+from douban_pipeline.matching.codes import SENTENCES
+from douban_pipeline.matching.strata import STRATA
+from douban_pipeline_tests.tools.evaluate.comparison import GradeChange, RunComparison, grade_name
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import GoldRow, titled
+from douban_pipeline_tests.tools.evaluate.metrics import (
     HIDDEN,
     MISSING,
     SHOWN,
@@ -30,7 +32,7 @@ from douban_pipeline.douban.quality.metrics import (
     Section,
     at_steps,
 )
-from douban_pipeline.douban.quality.report import (
+from douban_pipeline_tests.tools.evaluate.report import (
     SWEEP_STEP,
     EvaluationReport,
     between,
@@ -40,8 +42,6 @@ from douban_pipeline.douban.quality.report import (
     remarks,
     sweep_plots,
 )
-from douban_pipeline.matching.codes import SENTENCES
-from douban_pipeline.matching.strata import STRATA
 
 MOST_REGRESSED = 50
 MOST_IMPROVED = 20
@@ -170,7 +170,7 @@ def render(report: EvaluationReport) -> str:
 def render_summary(reports: Sequence[EvaluationReport], difference: RunComparison | None) -> str:
     """Return the results of several profiles on the same rows, side by side, as one page."""
     chapters = [_Chapter("side", "Side by side", "table", _side_by_side(reports))]
-    drawn = [Markup(plot) for plot in sweep_plots(reports) if plot]  # noqa: S704 - SVG of ours, which escapes its texts
+    drawn = [Markup(plot) for plot in sweep_plots(reports) if plot]
     if drawn:
         shown = {"about": "", "plots": drawn, "curves": ()}
         chapters.append(_Chapter("plots", "Wrong links against coverage", "plots", shown))
@@ -231,7 +231,7 @@ def _chapters(report: EvaluationReport) -> Iterator[_Chapter]:
     if report.group(HIDDEN) is not None:
         title = f"Links with the truth taken out ({len(report.wrong_hidden):,})"
         yield _Chapter("hidden", title, "results", list(map(_wrong, report.wrong_hidden)))
-    drawn = [Markup(plot) for plot in plots(report)]  # noqa: S704 - SVG of ours, which escapes its texts
+    drawn = [Markup(plot) for plot in plots(report)]
     curves = {"curves": _sweep_table(report), "curves_about": _SWEEP_MEANING}
     yield _Chapter("plots", "Plots", "plots", {"about": _CURVES, "plots": drawn, **curves})
     workload = {

@@ -17,12 +17,12 @@ from rich.console import Console
 
 from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.terminal_table import Table
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
-from douban_pipeline.douban.quality.metrics import Measures, Point, at_steps
 from douban_pipeline.douban.quality.rates import grouped
-from douban_pipeline.douban.quality.report import SWEEP_STEP, EvaluationReport, between, percent_or_dash
 from douban_pipeline.matching import RULE_VERSION, Video
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject
+from douban_pipeline_tests.tools.evaluate.metrics import Measures, Point, at_steps
+from douban_pipeline_tests.tools.evaluate.report import SWEEP_STEP, EvaluationReport, between, percent_or_dash
 
 RIGHT_ON_TOP, WRONG_ON_TOP, NOT_AMONG = "right on top", "wrong on top", "not among the candidates"
 """Kinds of rows that were not linked, by their best candidate."""

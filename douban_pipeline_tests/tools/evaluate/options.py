@@ -1,4 +1,4 @@
-"""The options of `douban-pipeline evaluate`, each stated once: name, help, default, and the limits that they set.
+"""The options of `make evaluate`, each stated once: name, help, default, and the limits that they set.
 
 Loads fast, as help needs it.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from douban_pipeline.douban.quality.report import EvaluationReport
+    from douban_pipeline_tests.tools.evaluate.report import EvaluationReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class EvaluationOptions:
     """What to evaluate, how, and where to write it; the help of each option says what it means."""
 
     corpus: Annotated[Path, typer.Option(help="Subjects, one JSON object per line.")]
-    gold: Annotated[list[Path], typer.Option(help="Labelled rows, one JSON object per line; more files may follow.")]
+    gold: Annotated[list[Path], typer.Option(help="Labelled rows, JSON lines or CSV; more files may follow.")]
     more: Annotated[list[Path] | None, typer.Argument(metavar="[GOLD]...", help="More files of labelled rows.")] = None
     profile: Annotated[
         list[str] | None, typer.Option(help="plan, calibrated or both; may be repeated. Default: the setting's.")

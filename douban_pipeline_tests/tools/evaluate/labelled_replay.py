@@ -12,10 +12,10 @@ from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.judgement import judge_found
 from douban_pipeline.douban.evidence.added_facts import TitleFacts, add_evidence
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject, GoldRow, Key, titled
-from douban_pipeline.douban.quality.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind
 from douban_pipeline.matching import Kind, Status, Video
 from douban_pipeline.matching.profiles import Profile
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject, GoldRow, Key, titled
+from douban_pipeline_tests.tools.evaluate.local_sources import KnownButOne, LocalDouban, LocalSearch, SearchKind
 
 TOP_N = 5
 """Maximum number of candidates whose details are fetched; the setting's default."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from douban_pipeline.demo.stand_ins.title_index import TitleIndex
 from douban_pipeline.douban.known_subjects.known_search import KnownSubjects
-from douban_pipeline.douban.quality.labelled_rows import CorpusSubject
-from douban_pipeline.douban.quality.title_index import TitleIndex
 from douban_pipeline.douban.sources.douban_php import SubjectAnswer, SubjectRecord, parse_subject
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import SearchAnswer, VideoQuery
 from douban_pipeline.douban.sources.search_providers import parse_searxng, parse_suggestions
 from douban_pipeline.matching import Video
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject
 
 
 class SearchKind(enum.StrEnum):

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from douban_pipeline.core.intervals import Rate
-from douban_pipeline.douban.quality.labelled_replay import Result
-from douban_pipeline.douban.quality.labelled_rows import HEADLINE_SOURCES, Expectation
 from douban_pipeline.douban.quality.rates import grouped
 from douban_pipeline.matching import Code
 from douban_pipeline.matching.strata import STRATA
+from douban_pipeline_tests.tools.evaluate.labelled_replay import Result
+from douban_pipeline_tests.tools.evaluate.labelled_rows import Expectation
 
 SHOWN = 5
 """Number of candidates shown to a reviewer."""
@@ -171,7 +171,7 @@ def sections(results: Sequence[Result]) -> tuple[Section, ...]:
             "Rows whose true subject is known. The sources under “Title cleaning only” are not part of the headline.",
             _groups(
                 (HEADLINE, headline, True),
-                *_split(headline, _source, HEADLINE_SOURCES),
+                *_split(headline, _source),
                 ("Title cleaning only", cleaning, True),
                 *_split(cleaning, _source),
             ),

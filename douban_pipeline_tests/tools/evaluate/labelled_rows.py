@@ -1,10 +1,11 @@
-"""Input files of an evaluation: a corpus of subjects, and labelled rows. JSON lines, one object per line.
+"""Input files of an evaluation: a corpus of subjects, and labelled rows. JSON lines; rows also as CSV.
 
 They may be compressed with gzip, xz or bzip2.
 """
 
 from __future__ import annotations
 
+import csv
 import enum
 import json
 import re
@@ -19,8 +20,8 @@ from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.site_videos import facts_of_values
 
-HEADLINE_SOURCES = ("bangumi", "tencent_video", "tmdb-zh", "cbo", "crosscrawl", "rank4douban", "imdb")
-"""Sources of real records with independent labels; the others test only the cleaning of titles."""
+CLEANING_SOURCES = ("perturb", "sony-cms-title", "dytt8-title", "heimuer-cms-title", "tvbox-list", "maccms-quoted")
+"""Sources of titles alone: they test the cleaning of titles, every other source the matching of records."""
 
 _KINDS = {"movie": Kind.FILM, "tv": Kind.SERIES}
 _DETAIL = re.compile(r"[:(]")
@@ -90,8 +91,8 @@ class GoldRow:
 
     @property
     def headline(self) -> bool:
-        """Whether it has a true subject and comes from a headline source."""
-        return self.expectation is Expectation.GOLD and self.source in HEADLINE_SOURCES
+        """Whether it has a true subject and is more than a title to be cleaned."""
+        return self.expectation is Expectation.GOLD and self.source not in CLEANING_SOURCES
 
     def wrong_with(self, douban_id: int | None) -> bool:
         """Return whether linking it to that subject is known to be wrong."""
@@ -149,22 +150,38 @@ def read_corpus(path: Path) -> dict[int, CorpusSubject]:
 
 
 def read_gold(path: Path) -> list[GoldRow]:
-    """Read labelled rows: with ``douban_id``, with ``"expect": "none"``, or with ``trap_id``.
+    """Read labelled rows: with ``douban_id`` or ``vod_douban_id``, with ``"expect": "none"``, or with ``trap_id``.
 
     Raises:
         FormatError: A line has no label or no name, or the file cannot be read.
     """
-    return [_gold(path, line, raw) for line, raw in _lines(path)]
+    return [_gold(path, line, raw) for line, raw in _rows(path)]
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a file with their lines: those of a CSV file without its empty cells."""
+    lines = list(filled_lines(path))
+    if not lines or lines[0][1].lstrip("\ufeff \t").startswith("{"):
+        yield from _lines(path)
+        return
+    reader = csv.DictReader(text.lstrip("\ufeff") for _, text in lines)
+    if "vod_name" not in (reader.fieldnames or ()):
+        raise FormatError(f"{path}, line {lines[0][0]}: neither JSON nor the heads of a CSV file with `vod_name`")
+    for number, row in enumerate(reader, start=1):
+        yield (
+            lines[number][0] if number < len(lines) else number,
+            {name: cell for name, cell in row.items() if name and cell},
+        )
 
 
 def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
     none = raw.get("expect") == "none"
     try:
         trap = None if raw.get("trap_id") is None else int(raw["trap_id"])
-        expected = None if none or trap is not None else int(raw["douban_id"])
+        expected = None if none or trap is not None else int(raw.get("douban_id") or raw["vod_douban_id"])
         video = facts_of_values(raw, vod_id=line, kind=_KINDS.get(raw.get("type") or ""))
     except (KeyError, TypeError, ValueError) as error:
-        message = "a row needs `vod_name` and one of `douban_id`, `expect: none`, `trap_id`"
+        message = "a row needs `vod_name` and one of `douban_id` (or `vod_douban_id`), `expect: none`, `trap_id`"
         raise FormatError(f"{path}, line {line}: {message}: {error!r}") from None
     return GoldRow(
         file=path.name,
@@ -172,7 +189,7 @@ def _gold(path: Path, line: int, raw: Mapping[str, Any]) -> GoldRow:
         gid=raw.get("gid"),
         source=_DETAIL.split(raw.get("source") or "", maxsplit=1)[0].strip() or "unknown",
         label=raw.get("label") or ("trap" if trap is not None else "none" if none else "gold"),
-        tags=tuple(raw.get("tags") or ()),
+        tags=tuple(tags.split(",") if isinstance(tags := raw.get("tags") or (), str) else tags),
         expected=expected,
         trap=trap,
         video=video,
