@@ -91,6 +91,9 @@ class MySqlServer(MariaDbServer):
         "innodb-buffer-pool-size": "128M",
         "innodb-flush-log-at-trx-commit": "0",
         "sync-binlog": "0",
+        # The CMS itself writes into several tables without transactions at once, which GTIDs do not allow.
+        "gtid-mode": "OFF",
+        "enforce-gtid-consistency": "OFF",
         "max-connections": "200",
         "local-infile": "1",
         "performance-schema": "OFF",
