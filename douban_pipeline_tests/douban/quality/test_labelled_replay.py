@@ -14,7 +14,7 @@ from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.matching import PROFILES, Kind, Status, Video, make_profile
 from douban_pipeline_tests.douban.quality.rows import FIELDS, TRUTH, gold, none_row, result, trap_row
 from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge
-from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject, GoldRow
+from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject, GoldRow, read_corpus, read_gold
 
 PEOPLE = {"directors": ("长河导",), "actors": ("甲一", "乙二", "丙三")}
 CORPUS = {
@@ -139,3 +139,18 @@ def test_known_subjects_are_asked_first_and_the_hidden_one_is_not_among_them(tmp
     [hidden] = CorpusJudge(CORPUS, known=known).judge([row(RICH)], PLAN, hide_truth=True)
     assert not hidden.confirmed
     assert 90_000_101 not in dict(hidden.candidates)
+
+
+REPORTED = Path(__file__).resolve().parents[4] / "shared/cases/titles"
+"""Labelled rows of public reports; their licences keep them out of the checkout."""
+
+
+@pytest.mark.skipif(not REPORTED.is_dir(), reason=f"there are no labelled rows in {REPORTED}")
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("corpus", ["corpus.jsonl", "corpus_hidden.jsonl"])
+def test_no_reported_row_is_linked_wrongly(corpus: str, profile: str) -> None:
+    rows = [row for file in ("gold_rich.jsonl", "gold_thin.jsonl") for row in read_gold(REPORTED / file)]
+    judge = CorpusJudge(read_corpus(REPORTED / corpus))
+    assert [r.gold.video.title for r in judge.judge(rows, make_profile(profile)) if r.wrong] == []
+    hidden = judge.judge([row for row in rows if row.expected], make_profile(profile), hide_truth=True)
+    assert [r.gold.video.title for r in hidden if r.confirmed] == []
