@@ -11,7 +11,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,7 +33,7 @@ SOURCE = "openrouter"
 
 _LONGEST_REASON = 200
 _REJECTED = frozenset({400, 404, 413, 422})
-_FENCE = re.compile(r"```[A-Za-z]*\s*(?P<json>.*?)\s*```", re.DOTALL)
+_OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")
 _QUOTE = 12
 """If an error message repeats this many characters of the prompt in a row, it counts as quoting the prompt."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -104,14 +104,12 @@ class Reader:
         schema: The required form of the content.
         prompt: The prompt's text, which no error may quote.
         source: Name of the source at the gate and in errors.
-        fences: Whether the JSON may be in a Markdown fence, as services without schemas sometimes send it.
         problem_of: Returns what is wrong with the content apart from the schema, ``""`` for nothing.
     """
 
     schema: Mapping[str, Any]
     prompt: str
     source: str = SOURCE
-    fences: bool = False
     problem_of: Callable[[dict[str, Any]], str] | None = None
 
     def refuse(self, status: int, headers: httpx.Headers, body: bytes) -> None:
@@ -159,16 +157,14 @@ class Reader:
         text = fields.get("content")
         if not isinstance(text, str) or not text.strip():
             raise ModelAnswerUnusable(self.source, "an answer without content", usage)
-        try:
-            content = strict_json(_FENCE.sub(r"\g<json>", text.strip()) if self.fences else text)
-        except (ValueError, RecursionError):
-            # A ```json fence is refused too: with a strict schema it shows that the provider ignores the schema.
-            raise ModelAnswerUnusable(self.source, "the answer's content is not strict JSON", usage) from None
-        if problem := misfit(content, self.schema):
+        content, problem = the_object(text, self._problem)
+        if content is None:
             raise ModelAnswerUnusable(self.source, problem, usage)
-        if self.problem_of is not None and (problem := self.problem_of(content)):
-            raise ModelAnswerUnusable(self.source, problem, usage)
-        return dict(content)
+        return content
+
+    def _problem(self, content: Any) -> str:
+        problem = misfit(content, self.schema)
+        return problem or (self.problem_of(content) if self.problem_of is not None else "")
 
     def _error_in_answer(self, error: Mapping[str, Any], usage: ModelUsage) -> SourceError:
         found = self._error(as_int(error.get("code")), error, None)
@@ -214,14 +210,55 @@ class Reader:
         return any(message[start : start + _QUOTE] in asked for start in range(len(message) - _QUOTE + 1))
 
 
-def strict_json(text: str) -> Any:
-    """Return the JSON value of ``text``, which may have nothing around it but white space.
+def the_object(text: str, problem_of: Callable[[Any], str]) -> tuple[dict[str, Any] | None, str]:
+    """Return the one object of a model's text that fits, with ``""``; or None and what is wrong.
+
+    Around it may be what models write around an object: their thoughts, a remark, a Markdown fence. What begins like an
+    object and cannot be read is never searched for smaller ones: a text that the model quotes may hold them.
+
+    Args:
+        text: The text.
+        problem_of: Returns what is wrong with a JSON value, ``""`` for nothing.
+    """
+    found, problem = [], "the answer's content is not strict JSON"
+    try:
+        for value in _values(text):
+            wrong = problem_of(value)
+            if not wrong and value not in found:
+                found.append(value)
+            problem = wrong or problem
+    except (ValueError, RecursionError):
+        return None, problem
+    if len(found) > 1:
+        return None, "the answer's content is more than one object"
+    return (found[0], "") if found else (None, problem)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the JSON value that a text is, else the objects in it after the model's thoughts.
 
     Raises:
-        ValueError: It is not JSON, repeats a key, or holds NaN, Infinity or half a surrogate pair.
+        ValueError: What begins like an object cannot be read, repeats a key, or holds NaN, Infinity or half a surrogate
+            pair.
         RecursionError: It is nested too deeply.
     """
-    value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+    try:
+        value, end = _DECODER.raw_decode(text.strip())
+    except ValueError:
+        end = -1
+    if end == len(text.strip()):
+        yield _encodable(value)
+        return
+    thoughts, ended, rest = text.rpartition("</think>")
+    if not ended and "<think>" in text.partition("{")[0]:
+        return  # thoughts that were cut off, in which an object is a draft
+    place = 0
+    while begin := _OBJECT_BEGINS.search(rest, place):
+        value, place = _DECODER.raw_decode(rest, begin.start())
+        yield _encodable(value)
+
+
+def _encodable(value: Any) -> Any:
     json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -277,3 +314,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_refuse_constant, strict=False)
+"""Takes line breaks inside of texts, which models leave unescaped."""
