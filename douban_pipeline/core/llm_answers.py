@@ -249,7 +249,7 @@ def _values(text: str) -> Iterator[Any]:
     if end == len(text.strip()):
         yield _encodable(value)
         return
-    thoughts, ended, rest = text.rpartition("</think>")
+    _, ended, rest = text.rpartition("</think>")
     if not ended and "<think>" in text.partition("{")[0]:
         return  # thoughts that were cut off, in which an object is a draft
     place = 0
