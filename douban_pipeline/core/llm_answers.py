@@ -2,7 +2,7 @@
 
 Answers follow OpenAI's chat completions; the errors are described at
 https://openrouter.ai/docs/api_reference/errors-and-debugging and https://openrouter.ai/docs/api_reference/limits.
-They are distinguished by codes and by ``error.metadata``, never by their text.
+They are distinguished by codes and by ``error.metadata``; refusals of a filter without a code by their text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ SOURCE = "openrouter"
 """Name of the source at the gate and in the archive."""
 
 _LONGEST_REASON = 200
-_REJECTED = frozenset({400, 404, 413, 422})
+_REJECTED = frozenset({400, 413, 422})
+_FILTERED = re.compile(
+    r"content.?(?:exists.?risk|filter|policy)|high risk|data.?inspection|sensitive content|moderation|敏感|违规",
+    re.IGNORECASE,
+)
+"""What services without codes for it say when a filter of contents refuses an input."""
 _OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")
 _QUOTE = 12
 """If an error message repeats this many characters of the prompt in a row, it counts as quoting the prompt."""
@@ -66,11 +71,14 @@ class ModelUsage:
 
 
 class ModelAnswerUnusable(SourceUnavailable):
-    """The model's answer does not satisfy the request. It may have cost money all the same.
+    """The model's answer does not satisfy the request: a fault of what was asked, since the source answers. It may have
+    cost money all the same.
 
     Attributes:
         usage: Tokens and cost of the call.
     """
+
+    healthy: ClassVar[bool | None] = True
 
     def __init__(self, source: str, reason: str, usage: ModelUsage) -> None:
         super().__init__(source, reason)
@@ -79,13 +87,19 @@ class ModelAnswerUnusable(SourceUnavailable):
 
 
 class ModelRefused(ModelAnswerUnusable):
-    """The model, or a moderation before it, refuses to write about this input. The source itself is healthy."""
+    """The model, or a moderation before it, refuses to write about this input: repeating it fails again."""
 
-    healthy: ClassVar[bool | None] = True
+
+class ModelBrokeOff(ModelAnswerUnusable):
+    """The service failed while the model answered, after that had cost money."""
+
+    healthy: ClassVar[bool | None] = False
 
 
 class ModelRejected(SourceUnavailable):
-    """The service rejects the request as such (400, 404, 413, 422): repeating it fails again."""
+    """The service rejects the request as such (400, 413, 422): repeating it fails again."""
+
+    healthy: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +155,7 @@ class Reader:
         if error or choice.get("finish_reason") == "error":
             raise self._error_in_answer(error if isinstance(error, dict) else {}, usage)
         if not choice:
-            raise ModelAnswerUnusable(self.source, "an answer without choices", usage)
+            raise ModelBrokeOff(self.source, "an answer without choices", usage)
         return ModelAnswer(self._content(choice, usage), usage)
 
     def _content(self, choice: Mapping[str, Any], usage: ModelUsage) -> dict[str, Any]:
@@ -152,6 +166,8 @@ class Reader:
             raise ModelRefused(self.source, "the model refused to write", usage)
         if finish == "length":
             raise ModelAnswerUnusable(self.source, "the answer was cut off at the maximum length", usage)
+        if finish == "insufficient_system_resource":  # DeepSeek, under load
+            raise ModelBrokeOff(self.source, "the service broke the answer off", usage)
         if finish not in ("stop", None):
             raise ModelAnswerUnusable(self.source, f"the answer ended with {finish!s:.40}", usage)
         text = fields.get("content")
@@ -171,7 +187,7 @@ class Reader:
         if isinstance(found, ModelRefused):
             return ModelRefused(self.source, found.reason, usage)
         # Not retryable, because money was spent: a retry inside the fetcher would hide it from the ledger.
-        return ModelAnswerUnusable(self.source, found.reason, usage) if usage.cost_usd else found
+        return ModelBrokeOff(self.source, found.reason, usage) if usage.cost_usd else found
 
     def _error(self, code: int | None, error: Mapping[str, Any], wait: float | None) -> SourceError:
         details = error.get("metadata")
@@ -186,7 +202,9 @@ class Reader:
             return SourceThrottled(self.source, reason, wait, retryable=wait is not None)
         if code == 402 or (code == 403 and limit):
             return SourceUnpaid(self.source, reason)
-        if code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}:
+        flagged = code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}
+        said = " ".join(str(error.get(name)) for name in ("code", "type", "message"))
+        if flagged or (code in _REJECTED | {403, 451} and _FILTERED.search(said)):
             return ModelRefused(self.source, reason, ModelUsage())
         if code == 429 or (code == 503 and wait is not None):
             return SourceThrottled(self.source, reason, wait, retryable=wait is not None)

@@ -16,14 +16,16 @@ from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.llm import ModelRefused
 from douban_pipeline.core.llm_answers import ModelUsage
 from douban_pipeline.demo.stand_ins.completions import FAULTS
-from douban_pipeline.digest.model_calls import Asker, NoAnswer
+from douban_pipeline.digest.analysis import MAX_SLOT_ATTEMPTS
+from douban_pipeline.digest.model_calls import Asker, NoAnswer, Tries
 from douban_pipeline.digest.report_watch import ensure_reports
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import AnalysedStatus, SlotStatus
 from douban_pipeline_tests.digest.hostile import HOSTILE
 from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage
 
-BROKEN = ("blank", "empty", "null", "broken", "cut_off", "no_score", "server_error", "overloaded", "throttled")
+FAULTY = ("blank", "empty", "null", "broken", "in_words", "cut_off", "no_score")
+DOWN = ("server_error", "overloaded", "throttled")
 
 
 def test_the_model_writes_the_report_although_the_time_for_analyses_is_used_up(
@@ -59,7 +61,7 @@ def test_the_model_is_given_the_day_in_brief_and_its_numbers_are_ours(at: Stage)
     assert digest["stats"] == {"analyses": 5, "opportunities": 5, "failures": 0, "best_score": 74}
 
 
-@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize("fault", [*FAULTY, *DOWN])
 def test_a_fault_is_followed_by_the_plan_s_retries(fault: str, at: Stage) -> None:
     at.publish(1, 70)
     at.server.model.faults = deque([fault, fault, fault])
@@ -89,10 +91,8 @@ def test_a_lost_connection_is_followed_by_the_retries_and_a_refusal_is_not(
     at.publish(1, 70)
     at.run("07:00")
     assert calls == []
-    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.FAILED
+    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.GIVEN_UP
     assert at.items()["第 1 篇"]["analysis_error"] == "moderation"
-    at.run("12:00")
-    assert len(at.analyses()) == 1
 
 
 @pytest.mark.parametrize("fault", ["fenced", "out_of_range", "kept_alive"])
@@ -133,24 +133,88 @@ def test_no_money_and_a_wrong_key_end_the_slot_s_calls_and_alert(fault: str, at:
 
 @pytest.mark.parametrize("fault", ["bad_request", "invalid"])
 def test_what_the_service_will_not_take_is_not_asked_twice(fault: str, at: Stage) -> None:
-    at.publish(1, 70)
-    at.server.model.always = fault
+    faulty(at, fault, 1)
     at.run("07:00")
     assert len(at.server.model.seen) == 1
-    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.FAILED
+    assert attempts(at) == {"第 1 篇": (AnalysedStatus.FAILED, 1)}
 
 
-def test_what_failed_is_tried_in_the_next_slots_and_given_up(at: Stage) -> None:
-    at.publish(1, 70)
-    at.server.model.always = "broken"
-    for slot in ("07:00", "12:00", "14:00"):
-        assert at.run(slot).status is SlotStatus.FAILED
-    assert at.items()["第 1 篇"]["analyzed_status"] == AnalysedStatus.GIVEN_UP
-    at.server.model.always = ""
+def faulty(at: Stage, fault: str, *numbers: int) -> None:
+    """Publish articles that the model has this fault with, the newest of all."""
+    for number in numbers:
+        at.publish(number, 70, html=f"<p>第 {number} 篇。（样错 {fault}）</p>", hours_ago=0.1)
+
+
+def attempts(at: Stage) -> dict[str, tuple[AnalysedStatus, int]]:
+    rows = at.items().items()
+    return {title: (AnalysedStatus(row["analyzed_status"]), row["analysis_attempts"]) for title, row in rows}
+
+
+@pytest.mark.parametrize("fault", [*FAULTY, "filtered", "bad_request", "invalid"])
+def test_articles_that_no_model_can_answer_stop_no_other(fault: str, at: Stage) -> None:
+    faulty(at, fault, 1, 2, 3)
+    for number in range(4, 16):
+        at.publish(number, 70)
+    at.run("07:00")
+    assert len(at.analyses()) == 12
+    at.publish(16, 80)
+    at.server.model.seen.clear()
+    assert at.run("12:00").status is SlotStatus.SUCCESS
+    assert len(at.analyses()) == 13
+    assert "第 16 篇" in str(at.server.model.seen[:2])  # those that failed come last
+    for slot in ("14:00", "18:00"):
+        at.run(slot)
+    tries = 1 if fault == "filtered" else MAX_SLOT_ATTEMPTS
+    assert {attempts(at)[f"第 {number} 篇"] for number in (1, 2, 3)} == {(AnalysedStatus.GIVEN_UP, tries)}
+    calls = len(at.server.model.seen)
+    at.run("22:00")
+    [report] = at.rows(daily_report)
+    assert [each["title"] for each in report["digest_json"]["failures"]] == ["第 1 篇", "第 2 篇", "第 3 篇"]
+    assert all(each["error"] for each in report["digest_json"]["failures"])
+    day = DAY + timedelta(days=1)
+    at.run("22:00", day=day)
+    assert len(at.server.model.seen) == calls + 1  # the first day's report
+    assert at.rows(daily_report)[1]["digest_json"]["failures"] == []
+
+
+def test_what_failed_is_tried_in_the_next_slots_and_given_up_and_told_once(at: Stage) -> None:
+    faulty(at, "broken", 1)
+    ended = [at.run(slot).status for slot in ("07:00", "12:00", "14:00")]
+    assert ended == [SlotStatus.FAILED, SlotStatus.SUCCESS, SlotStatus.SUCCESS]
+    assert len(at.messages("alert")) == 1
+    assert attempts(at) == {"第 1 篇": (AnalysedStatus.GIVEN_UP, 3)}
     assert at.run("18:00").status is SlotStatus.SUCCESS
-    assert not at.analyses()
+    assert len(at.server.model.seen) == 12
     at.run("22:00")
     assert at.messages("report")[0]["body"].startswith("今日 1 篇文章都没能分析，有无机会不知道\n收到 1 篇，分析 0 篇")
+
+
+def test_an_article_that_a_filter_refuses_needs_nobody(at: Stage) -> None:
+    faulty(at, "filtered", 1)
+    assert at.run("07:00").status is SlotStatus.SUCCESS
+    assert (len(at.server.model.seen), at.messages()) == (1, [])
+    assert at.items()["第 1 篇"]["analysis_error"].endswith("Content Exists Risk")
+
+
+@pytest.mark.parametrize("fault", [*DOWN, "retired", "hanging"])
+def test_an_outage_of_the_model_counts_for_no_article(fault: str, tmp_path: Path) -> None:
+    with stage(tmp_path, deepseek_timeout_seconds=0.2) as at:
+        for number in range(5):
+            at.publish(number, 70)
+        at.server.model.always = fault
+        for slot in ("07:00", "12:00", "14:00", "18:00"):
+            assert at.run(slot).status is SlotStatus.FAILED
+        assert set(attempts(at).values()) == {(AnalysedStatus.WAITING, 0)}
+        at.server.model.always = ""
+        assert at.run("22:00").status is SlotStatus.SUCCESS
+        assert len(at.analyses()) == 5
+
+
+def test_a_try_counts_although_the_slot_ended_during_it(at: Stage) -> None:
+    faulty(at, "broken", 1)
+    at.server.model.faults = deque(["broken", "unpaid"])
+    assert at.run("07:00").status is SlotStatus.FAILED
+    assert attempts(at) == {"第 1 篇": (AnalysedStatus.FAILED, 1)}
 
 
 def test_hostile_articles_push_nothing_even_past_a_gullible_model(at: Stage) -> None:
@@ -222,7 +286,7 @@ def test_a_second_analysis_that_fails_leaves_a_marked_finding(at: Stage, monkeyp
 
     def ask(asker: Asker, kind: Any, prompt: Any, *given: Any) -> Any:
         if "忽略以上" not in prompt.user:
-            raise NoAnswer("没有回答", 1, 0)
+            raise NoAnswer("没有回答", Tries(calls=1))
         return real(asker, kind, prompt, *given)
 
     monkeypatch.setattr(Asker, "ask", ask)
@@ -231,7 +295,18 @@ def test_a_second_analysis_that_fails_leaves_a_marked_finding(at: Stage, monkeyp
 
 
 def test_every_fault_of_the_stand_in_is_looked_at() -> None:
-    asked = {*BROKEN, "fenced", "out_of_range", "kept_alive", "throttled", "unpaid", "bad_key", "bad_request"}
+    asked = {
+        *FAULTY,
+        *DOWN,
+        "filtered",
+        "fenced",
+        "out_of_range",
+        "kept_alive",
+        "throttled",
+        "unpaid",
+        "bad_key",
+        "bad_request",
+    }
     assert set(FAULTS) - asked == {"hanging", "retired", "invalid"}
 
 
