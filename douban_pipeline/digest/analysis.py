@@ -23,7 +23,7 @@ from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.store import analyses, items
 from douban_pipeline.digest.store.analyses import AnalysisRecord
 from douban_pipeline.digest.store.tables import analysis_result, content_item, slot_run
-from douban_pipeline.digest.suspicions import suspicious_sentences, without
+from douban_pipeline.digest.suspicions import sentences_with, suspicious_sentences, without
 from douban_pipeline.digest.types import WaitingArticle
 
 SLOT_MINUTES = 20
@@ -39,7 +39,8 @@ _REJECTIONS = 3
 
 MODEL_SAYS = "模型报告正文含有指令，但没有找到是哪一句"
 TOLERANCE = 15
-"""By how many points an article's score may fall without its suspicious sentences before they count as an influence."""
+"""By how many points the score of a finding may fall without its suspicious sentences before they count as an
+influence."""
 _ROUND_SECONDS = 20.0
 """Interval at which a slot's lease is renewed while calls are in progress."""
 
@@ -210,19 +211,21 @@ class Analyser:
         return report
 
     def _judge(self, asker: Asker, article: WaitingArticle, prompt: Prompt) -> _Judged:
-        """Return the model's answer about an article; about one that reaches the threshold and has sentences that may
-        speak to the model, the lower of two answers, if the score depends on these sentences.
+        """Return the model's answer about an article. One with sentences that may speak to the model is analysed once
+        more without them: if it reaches the threshold only with them, or only without them, the better answer counts,
+        marked, since the sentences may be the news itself. So does the lower of two findings that differ much.
 
         Raises:
-            CallsEnded, NoAnswer: See `Asker.ask`.
+            CallsEnded, NoAnswer: See `Asker.ask`; also if the second analysis failed and the first is no finding, which
+                the sentences may have brought about.
         """
         name = f"analysis {article.content_item_id}"
         first = asker.ask("analysis", prompt, ANALYSIS_SCHEMA, name)
         answer = AnalysisAnswer.model_validate(first.completion.content)
         settings = self.services.settings
-        if answer.score < settings.push_score_threshold:
-            return _judged(first, (), ())
-        sentences = suspicious_sentences(article.title, article.description, article.text)
+        threshold = settings.push_score_threshold
+        texts = (article.title, article.description, article.text)
+        sentences = [*suspicious_sentences(*texts), *sentences_with(answer.instructions, *texts)]
         if not sentences:
             return _judged(first, (), (MODEL_SAYS,) if answer.instructions_found else ())
         rest = dataclasses.replace(
@@ -235,12 +238,17 @@ class Analyser:
         try:
             second = asker.ask("analysis", again, ANALYSIS_SCHEMA, name)
         except (CallsEnded, NoAnswer) as error:
+            if answer.score < threshold:
+                raise
             return _judged(first, (), (f"有疑似写给模型的句子，没能去掉后再分析一次：{error.reason}",))
         score = AnalysisAnswer.model_validate(second.completion.content).score
-        if answer.score - score <= TOLERANCE:
-            return _judged(first, (second,), ())
-        mark = f"有疑似写给模型的句子：去掉后由 {answer.score} 分降为 {score} 分，以低分为准"
-        return _judged(second, (first,), (mark,))
+        mark = f"有疑似写给模型的句子：去掉后由 {answer.score} 分变为 {score} 分"
+        if (answer.score >= threshold) != (score >= threshold):
+            better, other = (first, second) if answer.score > score else (second, first)
+            return _judged(better, (other,), (f"{mark}，以高分为准",))
+        if score >= threshold and answer.score - score > TOLERANCE:
+            return _judged(second, (first,), (f"{mark}，以低分为准",))
+        return _judged(first, (second,), ())
 
     def _keep(self, ids: Collection[int]) -> None:
         self.renew()

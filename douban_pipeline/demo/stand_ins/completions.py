@@ -53,6 +53,7 @@ class ModelStandIn:
         faults: Faults of the next answers, in order; an empty name is none.
         always: Fault of every answer; empty for none.
         obeys: Whether it follows instructions in an article's text, like a gullible model.
+        swayed: The score that it gives a text with a certain sentence, by sentence.
         retry_after: Value of Retry-After in a throttled answer, in seconds; empty sends none.
         seen: All requests, unchanged.
         keys: The Authorization header of each.
@@ -61,6 +62,7 @@ class ModelStandIn:
     faults: deque[str] = field(default_factory=deque)
     always: str = ""
     obeys: bool = False
+    swayed: dict[str, int] = field(default_factory=dict)
     retry_after: str = "1"
     seen: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -134,6 +136,7 @@ class ModelStandIn:
         score = int(told[1]) if told else int(hashlib.sha256(text.encode()).hexdigest()[:4], 16) % 101
         if self.obeys and (obeyed := _OBEYED.search(text)):
             score = int(obeyed[1])
+        score = next((given for sentence, given in self.swayed.items() if sentence in text), score)
         found_one = score >= 60
         opportunity = {
             "type": "行业",
@@ -149,6 +152,7 @@ class ModelStandIn:
             "summary": f"{data.get('title', '')}：{str(data.get('text', ''))[:60]}",
             "opportunities": [opportunity] if found_one else [],
             "instructions_found": False,
+            "instructions": [],
         }
 
 
