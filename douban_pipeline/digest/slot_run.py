@@ -257,7 +257,7 @@ class SlotWork:
         title: str,
         body: str,
         now: datetime,
-        further: Sequence[str] = (),
+        channels: Sequence[str] | None = None,
     ) -> int:
         return enqueue(
             connection,
@@ -267,7 +267,7 @@ class SlotWork:
             target_url=url,
             title=title,
             body=body,
-            channels=(*self.services.settings.channels, *further),
+            channels=self.services.settings.channels if channels is None else channels,
             now=now,
         )
 

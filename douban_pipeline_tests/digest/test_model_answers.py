@@ -189,6 +189,29 @@ def test_what_failed_is_tried_in_the_next_slots_and_given_up_and_told_once(at: S
     assert at.messages("report")[0]["body"].startswith("今日 1 篇文章都没能分析，有无机会不知道\n收到 1 篇，分析 0 篇")
 
 
+def test_alerts_go_to_operators_and_what_is_found_to_readers(tmp_path: Path) -> None:
+    with stage(tmp_path, alert_webhook_url="http://127.0.0.1:9/all", alert_webhook_kind="generic") as at:
+        at.publish(1, 80)
+        at.run("07:00")
+        at.publish(2, 80)
+        at.server.model.always = "unpaid"
+        at.run("12:00")
+        at.run("22:00")
+        assert {(row["push_type"], row["channel"]) for row in at.messages()} == {
+            ("finding", "work"),
+            ("report", "work"),
+            *(("alert", channel) for channel in ("operator", "告警")),
+        }
+
+
+def test_a_source_that_cannot_be_reached_is_told_in_chinese(tmp_path: Path) -> None:
+    with stage(tmp_path, werss_url="http://127.0.0.1:9") as at:
+        at.run("22:00")
+        assert {row["push_type"] for row in at.messages()} == {"alert", "report"}
+        assert all("WeRSS：连接不上" in row["body"] for row in at.messages())
+        assert not any("rror" in row["body"] for row in at.messages())
+
+
 def test_an_article_that_a_filter_refuses_needs_nobody(at: Stage) -> None:
     faulty(at, "filtered", 1)
     assert at.run("07:00").status is SlotStatus.SUCCESS
