@@ -132,8 +132,32 @@ FAILURES: Mapping[str, str] = {
     "the model refused to write": "模型拒绝写作",
     "the answer was cut off at the maximum length": "内容到了长度上限，被截断",
     "the answer's content is not strict JSON": "模型给出的内容不是 JSON",
+    "the answer's content is more than one object": "模型给出的内容不止一个对象",
+    "the answer's content is not an object": "模型给出的内容不是对象",
+    "the answer lacks {}": "模型给出的内容缺少 {}",
+    "the answer's {} is no {}": "模型给出的 {} 不是 {}",
+    "the answer's {} does not fit ({})": "模型给出的 {} 不合要求（{}）",
+    "the answer ended with {}": "模型的应答以 {} 结束",
+    "the service broke the answer off": "模型服务中断了应答",
+    "an answer without a subject (error {}: {})": "应答里没有条目（错误 {}：{}）",
+    "error {} ({}): {}": "服务报错 {}（{}）：{}",
+    "error {}: {}": "服务报错 {}：{}",
+    # What is no answer
+    "a login or captcha page instead of an answer ({})": "应答是登录页或验证码页（{}）",
+    "redirected to a login or captcha page at {}": "跳转到 {} 的登录页或验证码页",
+    "an empty answer": "应答为空",
+    "an HTML page instead of JSON": "应答是网页，不是 JSON",
+    "an answer that is not JSON": "应答不是 JSON",
+    "an answer that is neither UTF-8 nor GBK": "应答既不是 UTF-8 也不是 GBK",
+    "HTTP {} with an error (code {})": "HTTP {}，应答报错（代码 {}）",
+    "HTTP {} with code {}": "HTTP {}，应答代码 {}",
+    "HTTP {} with an answer of another form": "HTTP {}，应答格式不对",
 }
 """What is said in Chinese for a message; ``{}`` is what varies."""
+
+
+_CLASS = re.compile(r" \([A-Z]\w*(?:Error|Exception|Timeout)\)")
+"""The name of an error's class, which says nothing to who reads Chinese."""
 
 
 def _pattern(message: str) -> str:
@@ -174,7 +198,7 @@ def failure_text(message: str, sources: Mapping[str, str] | None = None, *, want
                 return text.format(*found.groups())
         return match[0]
 
-    text = any_message.sub(said, message)
+    text = _CLASS.sub("", any_message.sub(said, message))
     if not sources:
         return text
     keys = "|".join(map(re.escape, sources))

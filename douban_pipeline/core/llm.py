@@ -52,8 +52,6 @@ def headers(api_key: str) -> dict[str, str]:
 class SchemaForm:
     """OpenRouter's form of request: it includes the schema, and providers that ignore the schema are excluded."""
 
-    fences = False
-
     def fields(self, schema: Mapping[str, Any], name: str) -> dict[str, Any]:
         """Return the fields of a request other than model, messages and length."""
         return {
@@ -78,8 +76,6 @@ class ObjectForm:
 
     temperature: float = TEMPERATURE
     thinking: str = ""
-
-    fences = True
 
     def fields(self, _schema: Mapping[str, Any], _name: str) -> dict[str, Any]:
         """Return the fields of a request other than model, messages and length."""
@@ -145,7 +141,7 @@ class LanguageModel:
             SourceError: Another matching subclass; see `core.errors`.
         """
         prompt = "\n".join(message["content"] for message in messages)
-        reader = Reader(schema, prompt, self._fetcher.source, self._form.fences, problem_of)
+        reader = Reader(schema, prompt, self._fetcher.source, problem_of)
         request = self._request(messages, schema, name)
         # A Chinese character is about one token, and no other character is more than one.
         estimate = len(json.dumps(request, ensure_ascii=False)) + self._max_tokens

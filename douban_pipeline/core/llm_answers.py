@@ -2,7 +2,7 @@
 
 Answers follow OpenAI's chat completions; the errors are described at
 https://openrouter.ai/docs/api_reference/errors-and-debugging and https://openrouter.ai/docs/api_reference/limits.
-They are distinguished by codes and by ``error.metadata``, never by their text.
+They are distinguished by codes and by ``error.metadata``; refusals of a filter without a code by their text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,8 +32,13 @@ SOURCE = "openrouter"
 """Name of the source at the gate and in the archive."""
 
 _LONGEST_REASON = 200
-_REJECTED = frozenset({400, 404, 413, 422})
-_FENCE = re.compile(r"```[A-Za-z]*\s*(?P<json>.*?)\s*```", re.DOTALL)
+_REJECTED = frozenset({400, 413, 422})
+_FILTERED = re.compile(
+    r"content.?(?:exists.?risk|filter|policy)|high risk|data.?inspection|sensitive content|moderation|敏感|违规",
+    re.IGNORECASE,
+)
+"""What services without codes for it say when a filter of contents refuses an input."""
+_OBJECT_BEGINS = re.compile(r"\{\s*[\"}]")
 _QUOTE = 12
 """If an error message repeats this many characters of the prompt in a row, it counts as quoting the prompt."""
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -66,11 +71,14 @@ class ModelUsage:
 
 
 class ModelAnswerUnusable(SourceUnavailable):
-    """The model's answer does not satisfy the request. It may have cost money all the same.
+    """The model's answer does not satisfy the request: a fault of what was asked, since the source answers. It may have
+    cost money all the same.
 
     Attributes:
         usage: Tokens and cost of the call.
     """
+
+    healthy: ClassVar[bool | None] = True
 
     def __init__(self, source: str, reason: str, usage: ModelUsage) -> None:
         super().__init__(source, reason)
@@ -79,13 +87,19 @@ class ModelAnswerUnusable(SourceUnavailable):
 
 
 class ModelRefused(ModelAnswerUnusable):
-    """The model, or a moderation before it, refuses to write about this input. The source itself is healthy."""
+    """The model, or a moderation before it, refuses to write about this input: repeating it fails again."""
 
-    healthy: ClassVar[bool | None] = True
+
+class ModelBrokeOff(ModelAnswerUnusable):
+    """The service failed while the model answered, after that had cost money."""
+
+    healthy: ClassVar[bool | None] = False
 
 
 class ModelRejected(SourceUnavailable):
-    """The service rejects the request as such (400, 404, 413, 422): repeating it fails again."""
+    """The service rejects the request as such (400, 413, 422): repeating it fails again."""
+
+    healthy: ClassVar[bool | None] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +118,12 @@ class Reader:
         schema: The required form of the content.
         prompt: The prompt's text, which no error may quote.
         source: Name of the source at the gate and in errors.
-        fences: Whether the JSON may be in a Markdown fence, as services without schemas sometimes send it.
         problem_of: Returns what is wrong with the content apart from the schema, ``""`` for nothing.
     """
 
     schema: Mapping[str, Any]
     prompt: str
     source: str = SOURCE
-    fences: bool = False
     problem_of: Callable[[dict[str, Any]], str] | None = None
 
     def refuse(self, status: int, headers: httpx.Headers, body: bytes) -> None:
@@ -143,7 +155,7 @@ class Reader:
         if error or choice.get("finish_reason") == "error":
             raise self._error_in_answer(error if isinstance(error, dict) else {}, usage)
         if not choice:
-            raise ModelAnswerUnusable(self.source, "an answer without choices", usage)
+            raise ModelBrokeOff(self.source, "an answer without choices", usage)
         return ModelAnswer(self._content(choice, usage), usage)
 
     def _content(self, choice: Mapping[str, Any], usage: ModelUsage) -> dict[str, Any]:
@@ -154,28 +166,28 @@ class Reader:
             raise ModelRefused(self.source, "the model refused to write", usage)
         if finish == "length":
             raise ModelAnswerUnusable(self.source, "the answer was cut off at the maximum length", usage)
+        if finish == "insufficient_system_resource":  # DeepSeek, under load
+            raise ModelBrokeOff(self.source, "the service broke the answer off", usage)
         if finish not in ("stop", None):
             raise ModelAnswerUnusable(self.source, f"the answer ended with {finish!s:.40}", usage)
         text = fields.get("content")
         if not isinstance(text, str) or not text.strip():
             raise ModelAnswerUnusable(self.source, "an answer without content", usage)
-        try:
-            content = strict_json(_FENCE.sub(r"\g<json>", text.strip()) if self.fences else text)
-        except (ValueError, RecursionError):
-            # A ```json fence is refused too: with a strict schema it shows that the provider ignores the schema.
-            raise ModelAnswerUnusable(self.source, "the answer's content is not strict JSON", usage) from None
-        if problem := misfit(content, self.schema):
+        content, problem = the_object(text, self._problem)
+        if content is None:
             raise ModelAnswerUnusable(self.source, problem, usage)
-        if self.problem_of is not None and (problem := self.problem_of(content)):
-            raise ModelAnswerUnusable(self.source, problem, usage)
-        return dict(content)
+        return content
+
+    def _problem(self, content: Any) -> str:
+        problem = misfit(content, self.schema)
+        return problem or (self.problem_of(content) if self.problem_of is not None else "")
 
     def _error_in_answer(self, error: Mapping[str, Any], usage: ModelUsage) -> SourceError:
         found = self._error(as_int(error.get("code")), error, None)
         if isinstance(found, ModelRefused):
             return ModelRefused(self.source, found.reason, usage)
         # Not retryable, because money was spent: a retry inside the fetcher would hide it from the ledger.
-        return ModelAnswerUnusable(self.source, found.reason, usage) if usage.cost_usd else found
+        return ModelBrokeOff(self.source, found.reason, usage) if usage.cost_usd else found
 
     def _error(self, code: int | None, error: Mapping[str, Any], wait: float | None) -> SourceError:
         details = error.get("metadata")
@@ -190,7 +202,9 @@ class Reader:
             return SourceThrottled(self.source, reason, wait, retryable=wait is not None)
         if code == 402 or (code == 403 and limit):
             return SourceUnpaid(self.source, reason)
-        if code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}:
+        flagged = code == 403 and metadata.keys() & {"reasons", "flagged_input", "patterns"}
+        said = " ".join(str(error.get(name)) for name in ("code", "type", "message"))
+        if flagged or (code in _REJECTED | {403, 451} and _FILTERED.search(said)):
             return ModelRefused(self.source, reason, ModelUsage())
         if code == 429 or (code == 503 and wait is not None):
             return SourceThrottled(self.source, reason, wait, retryable=wait is not None)
@@ -214,14 +228,55 @@ class Reader:
         return any(message[start : start + _QUOTE] in asked for start in range(len(message) - _QUOTE + 1))
 
 
-def strict_json(text: str) -> Any:
-    """Return the JSON value of ``text``, which may have nothing around it but white space.
+def the_object(text: str, problem_of: Callable[[Any], str]) -> tuple[dict[str, Any] | None, str]:
+    """Return the one object of a model's text that fits, with ``""``; or None and what is wrong.
+
+    Around it may be what models write around an object: their thoughts, a remark, a Markdown fence. What begins like an
+    object and cannot be read is never searched for smaller ones: a text that the model quotes may hold them.
+
+    Args:
+        text: The text.
+        problem_of: Returns what is wrong with a JSON value, ``""`` for nothing.
+    """
+    found, problem = [], "the answer's content is not strict JSON"
+    try:
+        for value in _values(text):
+            wrong = problem_of(value)
+            if not wrong and value not in found:
+                found.append(value)
+            problem = wrong or problem
+    except (ValueError, RecursionError):
+        return None, problem
+    if len(found) > 1:
+        return None, "the answer's content is more than one object"
+    return (found[0], "") if found else (None, problem)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the JSON value that a text is, else the objects in it after the model's thoughts.
 
     Raises:
-        ValueError: It is not JSON, repeats a key, or holds NaN, Infinity or half a surrogate pair.
+        ValueError: What begins like an object cannot be read, repeats a key, or holds NaN, Infinity or half a surrogate
+            pair.
         RecursionError: It is nested too deeply.
     """
-    value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+    try:
+        value, end = _DECODER.raw_decode(text.strip())
+    except ValueError:
+        end = -1
+    if end == len(text.strip()):
+        yield _encodable(value)
+        return
+    _, ended, rest = text.rpartition("</think>")
+    if not ended and "<think>" in text.partition("{")[0]:
+        return  # thoughts that were cut off, in which an object is a draft
+    place = 0
+    while begin := _OBJECT_BEGINS.search(rest, place):
+        value, place = _DECODER.raw_decode(rest, begin.start())
+        yield _encodable(value)
+
+
+def _encodable(value: Any) -> Any:
     json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -277,3 +332,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_refuse_constant, strict=False)
+"""Takes line breaks inside of texts, which models leave unescaped."""

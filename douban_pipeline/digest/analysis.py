@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -17,13 +17,13 @@ from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.interrupts import call_threads
 from douban_pipeline.digest.answers import AnalysisAnswer
-from douban_pipeline.digest.model_calls import Answered, Asker, CallsEnded, NoAnswer
+from douban_pipeline.digest.model_calls import Answered, Asker, CallsEnded, NoAnswer, Tries
 from douban_pipeline.digest.prompts import ANALYSIS_SCHEMA, Prompt, analysis_prompt
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.store import analyses, items
 from douban_pipeline.digest.store.analyses import AnalysisRecord
 from douban_pipeline.digest.store.tables import analysis_result, content_item, slot_run
-from douban_pipeline.digest.suspicions import suspicious_sentences, without
+from douban_pipeline.digest.suspicions import sentences_with, suspicious_sentences, without
 from douban_pipeline.digest.types import WaitingArticle
 
 SLOT_MINUTES = 20
@@ -32,11 +32,15 @@ RETRIES_PER_SLOT = 10
 """Articles that failed before and are retried in one slot: new ones come first."""
 
 MAX_SLOT_ATTEMPTS = 3
-"""Number of slots in which a failing article is tried: what failed in three of them, hours apart, would fail again."""
+"""Number of slots in which the model answers nothing usable about an article before it is given up: what failed in
+three of them, hours apart, would fail again."""
+_REJECTIONS = 3
+"""If the model rejects so many new articles and answers about none, it is not the articles that are wrong."""
 
 MODEL_SAYS = "模型报告正文含有指令，但没有找到是哪一句"
 TOLERANCE = 15
-"""By how many points an article's score may fall without its suspicious sentences before they count as an influence."""
+"""By how many points the score of a finding may fall without its suspicious sentences before they count as an
+influence."""
 _ROUND_SECONDS = 20.0
 """Interval at which a slot's lease is renewed while calls are in progress."""
 
@@ -49,6 +53,7 @@ class AnalysisReport:
         wanted: Articles chosen.
         analysed: Articles with a result.
         failed: Articles for which all tries failed.
+        settled: Those of them about which nobody can do anything: a filter refuses them, or they had failed before.
         left: Articles not sent to the model; they wait for the next slot.
         stored: Ids of the analyses.
         suspicious: Number of analyses that are marked: the article's text may have influenced the model.
@@ -64,6 +69,7 @@ class AnalysisReport:
     wanted: int = 0
     analysed: int = 0
     failed: int = 0
+    settled: int = 0
     left: int = 0
     stored: list[int] = field(default_factory=list)
     suspicious: int = 0
@@ -81,6 +87,7 @@ class AnalysisReport:
             "analyses_wanted": self.wanted,
             "analysed": self.analysed,
             "failed": self.failed,
+            "settled": self.settled,
             "left": self.left,
             "suspicious": self.suspicious,
             "calls": self.calls,
@@ -131,6 +138,8 @@ class Analyser:
     renew: Callable[[], None] = lambda: None
     until: datetime | None = None
     _extended: datetime | None = None
+    _rejected: list[tuple[WaitingArticle, NoAnswer]] = field(default_factory=list)
+    _answered: bool = False
 
     def run(self) -> AnalysisReport:
         """Analyse waiting articles, up to a slot's limits."""
@@ -172,7 +181,7 @@ class Analyser:
         report = AnalysisReport(wanted=len(waiting))
         asker = Asker(self.services, self.deadline, Random(), fresh=replace)
         to_ask = list(reversed(waiting))
-        unsettled = {each.content_item_id for each in waiting}
+        ids = {each.content_item_id for each in waiting}
         under_way: dict[Future[_Judged], tuple[WaitingArticle, datetime]] = {}
         workers = self.services.settings.worker_concurrency
         try:
@@ -186,34 +195,37 @@ class Analyser:
                     for future in done:
                         article, begun = under_way.pop(future)
                         self._take(future, article, prompts[article.content_item_id], begun, report, replace=replace)
-                        unsettled.discard(article.content_item_id)
-                    self._keep([*to_ask, *(each for each, _ in under_way.values())])
+                    self._keep(ids)
+            if not self._answered and sum(not each.attempts for each, _ in self._rejected) >= _REJECTIONS:
+                report.ended = report.ended or f"模型不接受请求：{self._rejected[0][1].reason}"
+                report.alert = report.refused = True
+            else:
+                for article, error in self._rejected:
+                    self._fail(article, error.reason, error.tries, report, replace=replace)
         finally:
-            # Also those at which an error or an interruption ended the work, wherever it came: nobody takes their
-            # answers. What is settled nobody holds any more.
-            if unsettled and not replace:
-                run_patiently(
-                    self.services.engine,
-                    lambda connection: items.release(connection, unsettled, self.owner, self.services.now()),
-                    self.services.clock,
-                )
+            # Those that the model did not answer, and those at which an error or an interruption ended the work. What
+            # is settled nobody holds any more.
+            if ids and not replace:
+                self._patiently(lambda connection: items.release(connection, ids, self.owner, self.services.now()))
         report.left += len(to_ask)
         return report
 
     def _judge(self, asker: Asker, article: WaitingArticle, prompt: Prompt) -> _Judged:
-        """Return the model's answer about an article; about one that reaches the threshold and has sentences that may
-        speak to the model, the lower of two answers, if the score depends on these sentences.
+        """Return the model's answer about an article. One with sentences that may speak to the model is analysed once
+        more without them: if it reaches the threshold only with them, or only without them, the better answer counts,
+        marked, since the sentences may be the news itself. So does the lower of two findings that differ much.
 
         Raises:
-            CallsEnded, NoAnswer: See `Asker.ask`.
+            CallsEnded, NoAnswer: See `Asker.ask`; also if the second analysis failed and the first is no finding, which
+                the sentences may have brought about.
         """
         name = f"analysis {article.content_item_id}"
         first = asker.ask("analysis", prompt, ANALYSIS_SCHEMA, name)
         answer = AnalysisAnswer.model_validate(first.completion.content)
         settings = self.services.settings
-        if answer.score < settings.push_score_threshold:
-            return _judged(first, (), ())
-        sentences = suspicious_sentences(article.title, article.description, article.text)
+        threshold = settings.push_score_threshold
+        texts = (article.title, article.description, article.text)
+        sentences = [*suspicious_sentences(*texts), *sentences_with(answer.instructions, *texts)]
         if not sentences:
             return _judged(first, (), (MODEL_SAYS,) if answer.instructions_found else ())
         rest = dataclasses.replace(
@@ -226,19 +238,23 @@ class Analyser:
         try:
             second = asker.ask("analysis", again, ANALYSIS_SCHEMA, name)
         except (CallsEnded, NoAnswer) as error:
+            if answer.score < threshold:
+                raise
             return _judged(first, (), (f"有疑似写给模型的句子，没能去掉后再分析一次：{error.reason}",))
         score = AnalysisAnswer.model_validate(second.completion.content).score
-        if answer.score - score <= TOLERANCE:
-            return _judged(first, (second,), ())
-        mark = f"有疑似写给模型的句子：去掉后由 {answer.score} 分降为 {score} 分，以低分为准"
-        return _judged(second, (first,), (mark,))
+        mark = f"有疑似写给模型的句子：去掉后由 {answer.score} 分变为 {score} 分"
+        if (answer.score >= threshold) != (score >= threshold):
+            better, other = (first, second) if answer.score > score else (second, first)
+            return _judged(better, (other,), (f"{mark}，以高分为准",))
+        if score >= threshold and answer.score - score > TOLERANCE:
+            return _judged(second, (first,), (f"{mark}，以低分为准",))
+        return _judged(first, (second,), ())
 
-    def _keep(self, kept: Sequence[WaitingArticle]) -> None:
+    def _keep(self, ids: Collection[int]) -> None:
         self.renew()
         lease = timedelta(seconds=self.services.settings.lease_seconds)
-        ids = [each.content_item_id for each in kept]
         now = self.services.now()
-        if not ids or (self._extended is not None and now < self._extended + lease / 3):
+        if self._extended is not None and now < self._extended + lease / 3:
             return
         until = now + lease
         self._extended = now
@@ -261,26 +277,21 @@ class Analyser:
             report.ended = report.ended or error.reason
             report.alert = report.alert or error.alert
             report.refused = report.refused or error.refused
-            report.left += 1
-            if not replace:
-                self._patiently(
-                    lambda connection: items.release(connection, [article.content_item_id], self.owner, services.now())
-                )
+            report.left += not error.tries.fault
+            report.failed += bool(error.tries.fault)
+            self._fail(article, error.tries.fault, error.tries, report, replace=replace)
             return
         except NoAnswer as error:
-            reason = error.reason
             report.failed += 1
-            report.calls += error.calls
-            report.throttled += error.throttled
-            report.problems[reason] += 1
-            if not replace:
-                most = MAX_SLOT_ATTEMPTS
-                self._patiently(
-                    lambda connection: items.note_failure(
-                        connection, article.content_item_id, self.owner, reason, most, services.now()
-                    )
-                )
+            report.calls += error.tries.calls
+            report.throttled += error.tries.throttled
+            report.problems[error.reason] += 1
+            if error.tries.rejected:
+                self._rejected.append((article, error))
+            else:
+                self._fail(article, error.reason, error.tries, report, replace=replace)
             return
+        self._answered = True
         record = self._record(judged, article, prompt, begun)
         stored = run_patiently(
             services.engine,
@@ -294,6 +305,22 @@ class Analyser:
         report.tokens += record.prompt_tokens + record.completion_tokens
         if stored is not None:
             report.stored.append(stored)
+
+    def _fail(
+        self, article: WaitingArticle, reason: str, tries: Tries, report: AnalysisReport, *, replace: bool
+    ) -> None:
+        """Count a failure of the article itself; one that the model did not answer waits, uncounted."""
+        if not tries.fault:
+            return
+        self._answered = True
+        report.settled += tries.final or article.attempts > 0
+        if not replace:
+            most, now = 1 if tries.final else MAX_SLOT_ATTEMPTS, self.services.now()
+            self._patiently(
+                lambda connection: items.note_failure(
+                    connection, article.content_item_id, self.owner, reason, most, now
+                )
+            )
 
     def _patiently(self, work: Callable[[Connection], None]) -> None:
         run_patiently(self.services.engine, work, self.services.clock)

@@ -67,6 +67,7 @@ class AnalysisAnswer(_ModelAnswer):
         default_factory=list
     )
     instructions_found: Annotated[bool, BeforeValidator(bool)] = False
+    instructions: Texts = Field(default_factory=list)
 
 
 class TopOpportunity(_ModelAnswer):

@@ -60,18 +60,17 @@ def outcome_of(stats: DayStats) -> DayOutcome:
 def headline(stats: DayStats) -> str:
     """Return what a day came to in a few words; the title of its message and of its page."""
     outcome = outcome_of(stats)
-    if outcome is DayOutcome.FOUND:
-        return f"{stats.findings} 条机会（最高分 {stats.best_score}）"
     left = stats.failures + stats.waiting
-    if outcome is DayOutcome.NOTHING_FOUND:
-        if not stats.analyses:
-            return "今日没有新文章"
-        gaps = [f"{left} 篇未能分析"] if left else []
-        gaps += [f"{'、'.join(stats.unread)} 没有读到来源"] if stats.unread else []
-        return f"已读 {stats.analyses} 篇，没有投资机会" + (f"；另有 {'，'.join(gaps)}" if gaps else "")
-    if left:
-        return f"今日 {left} 篇文章都没能分析，有无机会不知道"
-    return "今日没能读取文章，有无机会不知道"
+    if outcome is DayOutcome.UNREAD:
+        return f"今日 {left} 篇文章都没能分析，有无机会不知道" if left else "今日没能读取文章，有无机会不知道"
+    if not stats.analyses:
+        return "今日没有新文章"
+    gaps = [f"{left} 篇未能分析"] if left else []
+    gaps += [f"{'、'.join(stats.unread)} 没有读到来源"] if stats.unread else []
+    missing = f"；另有 {'，'.join(gaps)}" if gaps else ""
+    if outcome is DayOutcome.FOUND:
+        return f"{stats.findings} 条机会（最高分 {stats.best_score}）{missing}"
+    return f"已读 {stats.analyses} 篇，没有投资机会{missing}"
 
 
 def coverage(stats: DayStats) -> str:

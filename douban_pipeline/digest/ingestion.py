@@ -14,6 +14,7 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import GateClosed, NotFound, SourceError, SourceWall
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRssAccount, WeRssArticle
 from douban_pipeline.digest.articles import Body, body_of, clean
@@ -142,13 +143,13 @@ class Ingest:
                 self._account(report, account, last.get(account.account_id))
             except SourceError as error:
                 self._note_problem(report, error, account.name or account.account_id)
-                self._note_account(account, last_error=error.reason[:500], last_error_at=services.now())
+                self._note_account(account, last_error=failure_text(error.reason)[:500], last_error_at=services.now())
                 if isinstance(error, GateClosed):
                     break  # the other accounts would fail as well
-            except (ValueError, DataError) as error:
+            except (ValueError, DataError):
                 # Such as a text that the database does not take: the other accounts are read nevertheless.
                 logger.exception("account %s could not be stored", account.account_id)
-                problem = f"{type(error).__name__}，见日志"
+                problem = "应答无法处理，见日志"
                 report.problems.append(f"{account.name or account.account_id}：{problem}")
                 self._note_account(account, last_error=problem, last_error_at=services.now())
 
@@ -234,7 +235,7 @@ class Ingest:
                     report.bodies_pending += len(waiting) - report.bodies - report.bodies_pending
                     break
                 # One article that WeRSS cannot give keeps no other waiting.
-                body = Body(missing=f"正文读取失败：{error.reason}")
+                body = Body(missing=f"正文读取失败：{failure_text(error.reason)}")
             self._store_body(row.content_item_id, body)
             report.bodies += bool(body.text)
             report.bodies_pending += not body.text and not body.gone
@@ -303,11 +304,11 @@ class Ingest:
         return run_patiently(self.services.engine, work, self.services.clock)
 
     def _note_problem(self, report: IngestReport, error: SourceError, what: str = "") -> None:
-        sentence = f"{what}：{error.reason}" if what else f"WeRSS：{error.reason}"
+        sentence = f"{what or 'WeRSS'}：{failure_text(error.reason)}"
         if sentence not in report.problems:
             report.problems.append(sentence)
         if "拒绝登录" in error.reason or "access key" in error.reason:
-            report.alert = f"WeRSS：{error.reason}"
+            report.alert = f"WeRSS：{failure_text(error.reason)}"
 
 
 def _feeds_problem(error: Exception) -> str:

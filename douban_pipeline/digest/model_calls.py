@@ -16,6 +16,7 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.llm import Completion, ModelAnswerUnusable, ModelRefused
 from douban_pipeline.core.llm_answers import ModelRejected
 from douban_pipeline.digest.answers import Kind, problem_of
@@ -30,19 +31,50 @@ _FIRST_PAUSE = (0.8, 1.6)
 _LONGEST_PAUSE = 60.0
 
 
+@dataclass
+class Tries:
+    """The calls for one request.
+
+    Attributes:
+        calls: Number of calls.
+        throttled: Number of calls that were throttled.
+        fault: Why the last answer could not be used; empty if the model answered none: an outage is no fault of what
+            was asked.
+        final: Whether it would be the same again: a filter refuses the text.
+        rejected: Whether the service did not take the request, which may be its own fault.
+    """
+
+    calls: int = 0
+    throttled: int = 0
+    fault: str = ""
+    final: bool = False
+    rejected: bool = False
+
+    def note(self, error: SourceError) -> None:
+        """Count a call that failed."""
+        self.calls += 1
+        self.throttled += isinstance(error, SourceThrottled)
+        self.rejected = isinstance(error, ModelRejected)
+        self.final = isinstance(error, ModelRefused)
+        if error.healthy:
+            self.fault = error.reason
+
+
 class CallsEnded(Exception):  # noqa: N818 (it says what happened)
     """Further calls of the model are useless in this slot; the text gives the reason.
 
     Attributes:
         alert: Whether it needs a person, for example to pay.
         refused: Whether the model takes no calls; False if only the time for them is used up.
+        tries: The calls that were made for the request before.
     """
 
     def __init__(self, reason: str, *, alert: bool, refused: bool = True) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = failure_text(reason)
+        super().__init__(self.reason)
         self.alert = alert
         self.refused = refused
+        self.tries = Tries()
 
 
 class NoAnswer(Exception):  # noqa: N818
@@ -50,15 +82,13 @@ class NoAnswer(Exception):  # noqa: N818
 
     Attributes:
         reason: Why the last one failed.
-        calls: Number of calls.
-        throttled: Number of calls that were throttled.
+        tries: The calls.
     """
 
-    def __init__(self, reason: str, calls: int, throttled: int) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.calls = calls
-        self.throttled = throttled
+    def __init__(self, reason: str, tries: Tries) -> None:
+        self.reason = failure_text(reason)
+        super().__init__(self.reason)
+        self.tries = tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +128,17 @@ class Asker:
         Raises:
             CallsEnded: The key is refused, the account is empty, the daily quota is used up, the source is down, or the
                 deadline has passed; no other call is useful in this slot.
-            NoAnswer: All tries failed, or the service rejects the request.
+            NoAnswer: All tries failed, or the service rejects or refuses the request.
         """
-        calls, throttled, waited = 0, 0, 0.0
+        tries = Tries()
+        try:
+            return self._ask(kind, prompt, schema, name, tries)
+        except CallsEnded as error:
+            error.tries = tries
+            raise
+
+    def _ask(self, kind: Kind, prompt: Prompt, schema: Mapping[str, Any], name: str, tries: Tries) -> Answered:
+        waited = 0.0
         attempt = 0
         most = self.services.settings.deepseek_max_retries
         while True:
@@ -115,27 +153,26 @@ class Asker:
                     max_age=None if self.fresh else PAID_FOR,
                     problem_of=lambda content: problem_of(kind, content),
                 )
-                return Answered(completion, calls + (not completion.from_cache), throttled)
+                return Answered(completion, tries.calls + (not completion.from_cache), tries.throttled)
             except GateClosed as error:
                 # No call was made, so it does not count as a try.
                 waited = self._wait_for_gate(error, waited)
                 continue
             except SourceError as error:
-                calls += 1
-                throttled += isinstance(error, SourceThrottled)
-                pause = self._pause(error, attempt, calls, throttled)
+                tries.note(error)
+                pause = self._pause(error, attempt, tries)
             if attempt >= most:
-                raise NoAnswer(f"{most + 1} 次调用都失败：{pause.reason}", calls, throttled)
+                raise NoAnswer(f"{most + 1} 次调用都失败：{pause.reason}", tries)
             attempt += 1
             self._sleep(pause.seconds)
 
-    def _pause(self, error: SourceError, attempt: int, calls: int, throttled: int) -> _Pause:
+    def _pause(self, error: SourceError, attempt: int, tries: Tries) -> _Pause:
         if isinstance(error, SourceUnpaid):
             raise CallsEnded(f"模型余额不足（402）：{error.reason}", alert=True) from error
         if isinstance(error, SourceWall):
             raise CallsEnded(f"模型密钥不被接受（401/403）：{error.reason}", alert=True) from error
-        if isinstance(error, ModelRejected | ModelRefused) or error.healthy is None:
-            raise NoAnswer(error.reason, calls, throttled) from error
+        if tries.final or tries.rejected or error.healthy is None:
+            raise NoAnswer(error.reason, tries) from error
         if isinstance(error, ModelAnswerUnusable):
             return _Pause(error.reason, 0.0)
         if isinstance(error, SourceThrottled) and error.retry_after is not None:

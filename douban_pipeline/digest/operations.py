@@ -51,6 +51,11 @@ class DigestOperations(Operations):
         if settings.channels:
             named = ", ".join(settings.channels)
             yield CheckResult("channels", "ok", terminal_text("messages go to {named}").format(named=named))
+            if not settings.operator_channels:
+                variable, webhook = settings.variable("push_channels"), settings.variable("alert_webhook_url")
+                remedy = terminal_text("set {webhook}, or name one of {variable} operator=…")
+                message = terminal_text("nobody gets alerts of the digest")
+                yield CheckResult("alerts", "warn", message, remedy.format(webhook=webhook, variable=variable))
         else:
             variable = settings.variable("push_channels")
             message = terminal_text("no channel: reports are pages only, no message is sent")

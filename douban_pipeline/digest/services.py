@@ -28,7 +28,7 @@ from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
 from douban_pipeline.core.werss_login import FileSessions, WeRssLogin
 from douban_pipeline.digest.rubrics import Rubric, read_rubric
-from douban_pipeline.digest.settings import DigestSettings
+from douban_pipeline.digest.settings import ALERT_CHANNEL, DigestSettings
 from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import gate, snapshot
 
@@ -112,11 +112,11 @@ class DigestServices(SourcePlatform):
         """The channels for messages and the alerts' webhook, by name."""
         settings, seconds = self.settings, PUSH_TIMEOUT_SECONDS
         found: dict[str, Channel] = dict(read_channels(settings.push_channels.get_secret_value(), seconds=seconds))
-        for name in settings.operator_channels:
+        if settings.alert_webhook_url.get_secret_value():
             url, secret = settings.alert_webhook_url, settings.alert_webhook_secret
             form = settings.alert_webhook_kind
-            found[name] = alert_channel(
-                form, url.get_secret_value(), secret.get_secret_value(), name=name, seconds=seconds
+            found[ALERT_CHANNEL] = alert_channel(
+                form, url.get_secret_value(), secret.get_secret_value(), name=ALERT_CHANNEL, seconds=seconds
             )
         return found
 

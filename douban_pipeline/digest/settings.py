@@ -29,6 +29,8 @@ from douban_pipeline.core.shared_settings import (
 PREFIX = f"{BASE_PREFIX}DIGEST_"
 ALERT_CHANNEL = "告警"
 """Name of the alerts' webhook among the channels; none of `PUSH_CHANNELS` can have it, for names there are Latin."""
+OPERATOR = "operator"
+"""What the name of a channel begins with that gets the alerts, and nothing else."""
 _SLOT = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
@@ -87,7 +89,9 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
     )
     deepseek_tokens_per_day: int = Field(0, ge=0, description="Tokens of the model per day; 0 means no limit.")
     push_channels: SecretStr = Field(
-        SecretStr(""), description="Channels of messages, each [NAME=]KIND+ADDRESS[#SECRET], separated by blanks."
+        SecretStr(""),
+        description="Channels of messages, each [NAME=]KIND+ADDRESS[#SECRET], separated by blanks; "
+        "those whose names begin with operator get the alerts, and nothing else.",
     )
     quiet_hours: str = Field("", description="Hours that delay findings, not the report, such as 23:00-07:00.")
 
@@ -117,13 +121,18 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the channels for messages."""
-        return tuple(read_channels(self.push_channels.get_secret_value()))
+        """Names of the channels for readers, who get findings and reports."""
+        return tuple(each for each in self._named if not each.startswith(OPERATOR))
 
     @property
     def operator_channels(self) -> tuple[str, ...]:
-        """The channel of the alerts' webhook of all systems; empty without one."""
-        return (ALERT_CHANNEL,) if self.alert_webhook_url.get_secret_value() else ()
+        """Names of the channels for operators, who get alerts: those named so, and the alerts' webhook."""
+        webhook = (ALERT_CHANNEL,) if self.alert_webhook_url.get_secret_value() else ()
+        return (*(each for each in self._named if each.startswith(OPERATOR)), *webhook)
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        return tuple(read_channels(self.push_channels.get_secret_value()))
 
     @property
     def quiet(self) -> tuple[time, ...]:

@@ -257,7 +257,7 @@ class SlotWork:
         title: str,
         body: str,
         now: datetime,
-        further: Sequence[str] = (),
+        channels: Sequence[str] | None = None,
     ) -> int:
         return enqueue(
             connection,
@@ -267,7 +267,7 @@ class SlotWork:
             target_url=url,
             title=title,
             body=body,
-            channels=(*self.services.settings.channels, *further),
+            channels=self.services.settings.channels if channels is None else channels,
             now=now,
         )
 
@@ -319,9 +319,10 @@ def run_slot(services: DigestServices, key: SlotKey, run_id: str, *, backfill: b
 
 
 def _status_of(row: SlotRow) -> SlotStatus:
-    """Return how a slot ended: it failed if nothing could be read, or if every analysis failed."""
+    """Return how a slot ended: it failed if nothing could be read, or if every analysis failed, apart from those that
+    nobody can mend."""
     counters = row.counters
-    wanted, analysed = counters.get("analyses_wanted", 0), counters.get("analysed", 0)
+    wanted, analysed = counters.get("analyses_wanted", 0) - counters.get("settled", 0), counters.get("analysed", 0)
     if counters.get("ingest_failed") or (wanted and not analysed):
         return SlotStatus.FAILED
     return SlotStatus.SUCCESS

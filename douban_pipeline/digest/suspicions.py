@@ -1,7 +1,7 @@
 """Finds sentences of an article that may be addressed to the model. Pure.
 
 They are no evidence of anything: news about models, ratings and rules have such sentences, too. The article is analysed
-once more without them, and only if that changes its score much did they influence the model; see `analysis`.
+once more without them, and only if that changes what becomes of it did they matter; see `analysis`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from douban_pipeline.matching.text import simplify
 _MOST_SHARE = 0.5
 """Largest share of a text's sentences that is left out, the most suspicious first."""
 _ENOUGH = 2
+_SHORTEST_QUOTE = 4
 _MARKS: Sequence[tuple[int, str]] = (
     # Marks of a conversation, of an answer, of the end of the data.
     (3, r"<\|?/?[a-z_]{3,}[-_|0-9a-f]*\|?>|\[/?(?:inst|sys|system)\]|<<sys>>|has_opportunity|[\"'“”]score[\"'“”]"),
@@ -43,7 +44,11 @@ _WORDS: Sequence[tuple[int, str]] = (
     (1, """你 您 扮演 假装 you your pretend act"""),
     (1, """本文 本篇 本稿 本条 本段 这篇 这条 这段 这句 这行 此文 此篇 此条 此段 上述 上面 以上 this"""),
     # What is demanded.
-    (1, """评分 打分 分数 得分 满分 高分 记分 计分 给分 最高 百分 score scored scoring rate rated rating points"""),
+    (
+        1,
+        """评分 打分 分数 得分 满分 高分 记分 计分 给分 最高 百分 零分 低分 最低 分值 扣分
+        score scored scoring rate rated rating points""",
+    ),
     (
         1,
         """指令 指示 提示 规则 要求 设定 标准 任务 准则 约束 命令 instruction instructions prompt prompts rule rules
@@ -62,12 +67,17 @@ _WORDS: Sequence[tuple[int, str]] = (
     (
         1,
         """输出 返回 填写 填入 填为 设为 设成 设定 写成 给出 赋予 赋值 标记 标为 标注 判定 判为 认定 视为 视作 当作 当成
-        列为 归为 归入 调到 调至 调高 set output return respond reply answer assign give mark treat classify
+        列为 归为 归入 调到 调至 调高 压到 置零 跳过 略去 屏蔽
+        set output return respond reply answer assign give mark treat classify
         consider label
         print
         reveal""",
     ),
-    (1, """机会 利好 重大 推荐 买入 opportunity opportunities recommend bullish true"""),
+    (
+        1,
+        """机会 利好 重大 推荐 买入 毫无价值 没有价值 不值得 无关资讯 垃圾 opportunity opportunities recommend bullish
+        worthless noise true false""",
+    ),
 )
 
 
@@ -94,6 +104,13 @@ def suspicious_sentences(*texts: str) -> list[str]:
     weighed = [(weight, each) for each in dict.fromkeys(sentences) if (weight := _weight(each)) >= _ENOUGH]
     weighed.sort(key=lambda found: -found[0])
     return [each for _, each in weighed[: max(1, int(len(sentences) * _MOST_SHARE))]]
+
+
+def sentences_with(quotes: Sequence[str], *texts: str) -> list[str]:
+    """Return the sentences of an article's texts that hold one of these quotes, or are part of one."""
+    wanted = [folded for quote in quotes if len(folded := _folded(quote)) >= _SHORTEST_QUOTE]
+    every = ((each, _folded(each).strip()) for text in texts for each in _sentences(text))
+    return [each for each, plain in every if plain and any(quote in plain or plain in quote for quote in wanted)]
 
 
 def without(text: str, sentences: Sequence[str]) -> str:

@@ -147,7 +147,7 @@ class DayStats:
         slots_done: Its slots that succeeded.
         waiting: Articles of the day that still wait for their text or for their analysis.
         doubtful: Findings that are marked because the article's text may have influenced the model.
-        withheld: Analyses that such a text brought over the threshold, and that are under it without.
+        withheld: Analyses under the threshold that are marked so, because it is not known by which sentence.
         unread: Its slots that could read no source.
         missed: Its slots that were due and never ran.
     """

@@ -53,7 +53,7 @@ def test_every_reason_that_is_raised_is_chinese():
     [
         ("", ""),
         ("douban: HTTP 503", "豆瓣：HTTP 503"),
-        ("douban: no connection (ConnectError)", "豆瓣：连接不上 (ConnectError)"),
+        ("douban: no connection (ConnectError)", "豆瓣：连接不上"),
         ("no connection: example.org cannot be resolved", "连接不上：域名 example.org 无法解析"),
         ("feed.example: no complete answer within 20 s", "feed.example: 20 秒内没有完整应答"),
         (
@@ -61,7 +61,14 @@ def test_every_reason_that_is_raised_is_chinese():
             "SearXNG 搜索：搜索不完整; SearXNG 搜索：没有搜索引擎应答：bing, brave",
         ),
         ("douban: asked for 7, answered 8", "豆瓣：查询 7，得到 8"),
-        ("not a feed: it cannot be read (SAXParseException)", "不是订阅源：无法读取 (SAXParseException)"),
+        ("not a feed: it cannot be read (SAXParseException)", "不是订阅源：无法读取"),
+        ("MP_SEAM：no connection (ConnectError)", "MP_SEAM：连接不上"),
+        (
+            "4 次调用都失败：error 400 (invalid_request_error): Content Exists Risk",
+            "4 次调用都失败：服务报错 400（invalid_request_error）：Content Exists Risk",
+        ),
+        ("error 503: busy", "服务报错 503：busy"),
+        ("the answer's score does not fit (int_parsing)", "模型给出的 score 不合要求（int_parsing）"),
         ("今日请求配额已用完（9 / 9 次）", "今日请求配额已用完（9 / 9 次）"),
         ("something that nobody knows {}", "something that nobody knows {}"),
     ],

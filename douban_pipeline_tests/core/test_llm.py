@@ -179,7 +179,7 @@ def test_names_of_model_and_provider_are_short_lines(model_house: House, source:
     assert (len(got.model), got.provider, got.prompt_tokens, got.cost_usd) == (100, "", 0, 0.0)
 
 
-def test_a_service_without_schemas_is_asked_for_an_object_and_may_fence_it(house: House, source: Source) -> None:
+def test_a_service_without_schemas_is_asked_for_an_object(house: House, source: Source) -> None:
     said = answer('```json\n{"intro": "一段"}\n```', usage={"prompt_tokens": 5, "completion_tokens": 7})
     source.says(said, answer(" \n "), answer('{"intro": "x"}'), error(422))
     form = ObjectForm(temperature=0.1, thinking="enabled")

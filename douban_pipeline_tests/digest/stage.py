@@ -21,7 +21,7 @@ from douban_pipeline.digest.types import SlotRow
 
 DAY = date(2026, 11, 20)
 SLOTS = ("07:00", "12:00", "14:00", "18:00", "22:00")
-CHANNEL = "work=webhook+http://127.0.0.1:9/robot"
+CHANNEL = "work=webhook+http://127.0.0.1:9/robot operator=webhook+http://127.0.0.1:9/alerts"
 
 
 class HandClock:

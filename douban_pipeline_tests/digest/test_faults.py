@@ -339,7 +339,7 @@ def test_what_a_slot_alerts_of_also_goes_to_the_webhook_and_reports_do_not(robot
         at.server.model.always = "unpaid"
         at.run("22:00")
         channels = [(row["push_type"], row["channel"]) for row in at.messages()]
-        assert sorted(channels) == [("alert", "work"), ("alert", "告警"), ("report", "work")]
+        assert sorted(channels) == [("alert", "operator"), ("alert", "告警"), ("report", "work")]
         Sender(at.services).run()
         assert [taken.title for taken in robots.taken] == ["【告警】22:00 需要处理"]
 

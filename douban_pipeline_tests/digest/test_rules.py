@@ -160,6 +160,12 @@ SLOTS_DONE = ("07:00", "22:00")
     ("stats", "outcome", "text"),
     [
         (DayStats(9, 9, 5, 0, 90, SLOTS_DONE), "found", "5 条机会（最高分 90）"),
+        (DayStats(15, 1, 1, 10, 90, SLOTS_DONE, 4), "found", "1 条机会（最高分 90）；另有 14 篇未能分析"),
+        (
+            DayStats(5, 5, 2, 0, 90, ("22:00",), unread=("07:00",)),
+            "found",
+            "2 条机会（最高分 90）；另有 07:00 没有读到来源",
+        ),
         (DayStats(9, 9, 0, 0, 40, SLOTS_DONE), "nothing_found", "已读 9 篇，没有投资机会"),
         (DayStats(9, 5, 0, 3, 40, SLOTS_DONE, 1), "nothing_found", "已读 5 篇，没有投资机会；另有 4 篇未能分析"),
         (

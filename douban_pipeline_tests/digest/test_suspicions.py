@@ -3,6 +3,7 @@
 `attacks_kept.txt` holds what somebody may write into an article for the model that scores it, `plain_kept.txt` ordinary
 news that sounds a little like it. Both were written by the author of the patterns, before them. `attacks_fresh.txt` and
 `plain_fresh.txt` were written later by somebody who had not read the patterns, and were measured once, unchanged.
+`raising.txt`, `lowering.txt` and `plain.txt` are for what becomes of the articles, see `test_model_answers.py`.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ class MailChannel:
     seconds: float = DEADLINE_SECONDS
     kind: str = "email"
     per_minute: int = 60
+    keyed: bool = False
 
     def parts(self, message: Message) -> Sequence[Part]:
         """Return the message as one piece."""

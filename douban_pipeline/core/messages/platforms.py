@@ -46,6 +46,7 @@ class MessagePlatform:
         request: Returns the call that sends a part.
         check: Raises `DeliveryError` unless an answer with a success status also reports success in its body.
         answered_in_status: Whether error statuses come with a body worth parsing.
+        keyed: Whether a message that is sent again with its key is shown once.
     """
 
     name: str
@@ -56,6 +57,7 @@ class MessagePlatform:
     request: Callable[[Robot, Part, datetime], DeliveryRequest]
     check: Callable[[Mapping[str, Any]], None] | None = None
     answered_in_status: bool = False
+    keyed: bool = False
 
     def judge(self, answer: DeliveryAnswer) -> str:
         """Return what an answer reported, in short.
@@ -287,10 +289,11 @@ PLATFORMS: Mapping[str, MessagePlatform] = {
             _bark,
             _expect("code", good=200, throttled=(429,)),
             answered_in_status=True,
+            keyed=True,
         ),
         MessagePlatform("telegram", 4096, utf16_width, 20, _lines, _telegram, _telegram_check, answered_in_status=True),
-        MessagePlatform("ntfy", 4096, utf8_width, 60, _text, _ntfy, _ntfy_check),
-        MessagePlatform("webhook", UNLIMITED, utf8_width, 60, _text, _generic),
+        MessagePlatform("ntfy", 4096, utf8_width, 60, _text, _ntfy, _ntfy_check, keyed=True),
+        MessagePlatform("webhook", UNLIMITED, utf8_width, 60, _text, _generic, keyed=True),
     )
 }
 """The platforms by name; ``webhook`` is any URL that accepts JSON: title, text, kind, cause, at, url, key, with

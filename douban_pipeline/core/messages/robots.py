@@ -40,6 +40,11 @@ class RobotChannel:
         return self.platform.name
 
     @property
+    def keyed(self) -> bool:
+        """Whether a message that is sent again with its key is shown once."""
+        return self.platform.keyed
+
+    @property
     def per_minute(self) -> int:
         """Messages per minute that the platform accepts."""
         return self.platform.per_minute

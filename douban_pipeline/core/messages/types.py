@@ -97,6 +97,11 @@ class Channel(Protocol):
         """How many messages per minute the platform accepts."""
         ...
 
+    @property
+    def keyed(self) -> bool:
+        """Whether a message that is sent again with its key is shown once."""
+        ...
+
     def parts(self, message: Message) -> Sequence[Part]:
         """Return the pieces of ``message``, in order; at least one."""
         ...

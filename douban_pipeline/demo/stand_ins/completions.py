@@ -1,4 +1,5 @@
-"""Simulates chat completions in DeepSeek's form, with its faults; the score is stated in the article's own text."""
+"""Simulates chat completions in DeepSeek's form, with its faults; the score, or a fault that is the article's own, is
+stated in the article's text."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 
 _ARTICLE = re.compile(r"<article-(?P<mark>[0-9a-f]{24})>\n(?P<data>.*?)\n</article-(?P=mark)>", re.DOTALL)
 _SCORE = re.compile(r"（样值 (\d+)）")
+_FAULT = re.compile(r"（样错 (\w+)）")
 _OBEYED = re.compile(r"(?:score|评分|分数|打|给)[^0-9\n]{0,20}(\d{2,3})", re.IGNORECASE)
 _ERRORS = {
     "bad_request": (400, "invalid_request_error"),
     "bad_key": (401, "authentication_error"),
     "unpaid": (402, "unknown_error"),
+    "filtered": (400, "invalid_request_error"),
     "invalid": (422, "invalid_request_error"),
     "throttled": (429, "rate_limit_reached"),
     "server_error": (500, "server_error"),
@@ -31,6 +34,7 @@ FAULTS = (
     "null",
     "fenced",
     "broken",
+    "in_words",
     "cut_off",
     "no_score",
     "out_of_range",
@@ -49,6 +53,7 @@ class ModelStandIn:
         faults: Faults of the next answers, in order; an empty name is none.
         always: Fault of every answer; empty for none.
         obeys: Whether it follows instructions in an article's text, like a gullible model.
+        swayed: The score that it gives a text with a certain sentence, by sentence.
         retry_after: Value of Retry-After in a throttled answer, in seconds; empty sends none.
         seen: All requests, unchanged.
         keys: The Authorization header of each.
@@ -57,6 +62,7 @@ class ModelStandIn:
     faults: deque[str] = field(default_factory=deque)
     always: str = ""
     obeys: bool = False
+    swayed: dict[str, int] = field(default_factory=dict)
     retry_after: str = "1"
     seen: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -67,10 +73,13 @@ class ModelStandIn:
         self.seen.append(request)
         self.keys.append(authorization)
         fault = self.always or (self.faults.popleft() if self.faults else "")
+        if not fault and (stated := _FAULT.search(request["messages"][-1]["content"])):
+            fault = stated[1]
         if fault in _ERRORS:
             status, kind = _ERRORS[fault]
             headers = {"Retry-After": self.retry_after} if fault == "throttled" and self.retry_after else {}
-            error = {"message": f"stand-in: {fault}", "type": kind, "param": None, "code": kind}
+            text = "Content Exists Risk" if fault == "filtered" else f"stand-in: {fault}"
+            error = {"message": text, "type": kind, "param": None, "code": kind}
             return json_answer({"error": error}, status, headers)
         if fault == "hanging":
             return None
@@ -92,6 +101,8 @@ class ModelStandIn:
             content = f"```json\n{content}\n```"
         elif fault == "broken":
             content = '{"score": 7'
+        elif fault == "in_words":
+            content = "抱歉，我无法分析这篇文章。"
         elif fault == "cut_off":
             content, finish = '{"score": 70, "summ', "length"
         elif fault == "no_score":
@@ -125,6 +136,7 @@ class ModelStandIn:
         score = int(told[1]) if told else int(hashlib.sha256(text.encode()).hexdigest()[:4], 16) % 101
         if self.obeys and (obeyed := _OBEYED.search(text)):
             score = int(obeyed[1])
+        score = next((given for sentence, given in self.swayed.items() if sentence in text), score)
         found_one = score >= 60
         opportunity = {
             "type": "行业",
@@ -140,6 +152,7 @@ class ModelStandIn:
             "summary": f"{data.get('title', '')}：{str(data.get('text', ''))[:60]}",
             "opportunities": [opportunity] if found_one else [],
             "instructions_found": False,
+            "instructions": [],
         }
 
 

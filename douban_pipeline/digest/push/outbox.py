@@ -181,11 +181,11 @@ def finish(connection: Connection, held: NotificationClaim, outcome: PushOutcome
     return _LEASES.finish(connection, held.row.id, held.token, values)
 
 
-def release_abandoned(connection: Connection, now: datetime) -> list[Notification]:
+def release_abandoned(connection: Connection, now: datetime, keyed: Collection[str] = ()) -> list[Notification]:
     """Release messages whose sender died or whose lease expired; return them with their new state.
 
-    A completely accepted message becomes SENT; otherwise a finding becomes UNKNOWN, and a report is sent again unless
-    it was tried as often as it may be.
+    A completely accepted message becomes SENT; otherwise a finding becomes UNKNOWN, and a report, or a finding on one
+    of the channels ``keyed``, is sent again unless it was tried as often as it may be.
     """
     found: list[Notification] = []
     for row in connection.execute(select(log).where(log.c.state == PushState.SENDING.value)).all():
@@ -193,7 +193,9 @@ def release_abandoned(connection: Connection, now: datetime) -> list[Notificatio
             continue
         held = NotificationClaim(_read(row), row.lease_owner)
         taken = held.row.parts and held.row.parts_sent == held.row.parts
-        outcome = PushOutcome(PushState.SENT, None, "") if taken else after_death(held.row.push_type, row.attempts, now)
+        outcome = PushOutcome(PushState.SENT, None, "")
+        if not taken:
+            outcome = after_death(held.row.push_type, row.attempts, now, keyed=held.row.channel in keyed)
         if finish(connection, held, outcome, now):
             found.append(held.row)
     ids = [each.id for each in found]

@@ -45,7 +45,8 @@ class PushState(StrEnum):
 WAITING = (PushState.PENDING, PushState.FAILED)
 """States in which a message is due."""
 AT_MOST_ONCE = frozenset({PushType.FINDING})
-"""Types not resent if they may have arrived. The report and alerts are resent: twice is better than never."""
+"""Types not resent if they may have arrived, except where a key makes a second one harmless. The report and alerts are
+resent: twice is better than never."""
 MOST_ATTEMPTS = {PushType.FINDING: 8, PushType.REPORT: 100, PushType.ALERT: 30, PushType.UNDELIVERED: 30}
 """Maximum number of attempts: about an hour for a finding, two days for a report."""
 
@@ -85,7 +86,7 @@ def after_failure(
         push_type: Type of the message.
         attempts: Number of attempts, including this one.
         error: The reason, as a sentence.
-        uncertain: Whether it may have arrived nevertheless.
+        uncertain: Whether it may have arrived nevertheless, so that a second one may be shown, too.
         retry_after: Seconds the platform asks to wait.
         now: Time of the attempt.
     """
@@ -97,9 +98,16 @@ def after_failure(
     return PushOutcome(PushState.FAILED, now + max(wait, timedelta(seconds=retry_after or 0)), error)
 
 
-def after_death(push_type: PushType, attempts: int, now: datetime) -> PushOutcome:
-    """Return the outcome for a message whose sender died, or stopped responding, in its ``attempts``-th attempt."""
-    if push_type in AT_MOST_ONCE:
+def after_death(push_type: PushType, attempts: int, now: datetime, *, keyed: bool) -> PushOutcome:
+    """Return the outcome for a message whose sender died, or stopped responding, in its ``attempts``-th attempt.
+
+    Args:
+        push_type: Type of the message.
+        attempts: Number of attempts, including this one.
+        now: The current time.
+        keyed: Whether its channel shows a message that is sent again once.
+    """
+    if push_type in AT_MOST_ONCE and not keyed:
         return PushOutcome(PushState.UNKNOWN, None, "发送中断，不知是否送达；不再自动重发")
     if attempts >= MOST_ATTEMPTS[push_type]:
         return PushOutcome(PushState.DEAD, None, f"发送中断，不知是否送达；已尝试 {attempts} 次，放弃")

@@ -84,7 +84,10 @@ class Sender:
         """
         services = self._services
         now = services.now()
-        for row in run_transaction(services.engine, lambda connection: outbox.release_abandoned(connection, now)):
+        keyed = [name for name, channel in services.push_channels.items() if channel.keyed]
+        for row in run_transaction(
+            services.engine, lambda connection: outbox.release_abandoned(connection, now, keyed)
+        ):
             if row.state in (PushState.UNKNOWN, PushState.DEAD):
                 logger.warning("message %s (%s, %s): %s", row.id, row.push_type, row.channel, row.error)
                 self._note(row.state.value, row)
@@ -144,16 +147,16 @@ class Sender:
         """Send a message and store the outcome; return whether the channel answers."""
         if channel is None:
             missing = f"没有名为 {held.row.channel} 的渠道，请检查 {PREFIX}PUSH_CHANNELS"
-            self._settle(held, DeliveryError(missing, reached=True))
+            self._settle(held, DeliveryError(missing, reached=True), keyed=False)
             return True
         try:
             if not self._send_parts(channel, held):
                 self._note("lost", held.row)
                 return True
         except DeliveryError as error:
-            self._settle(held, error)
+            self._settle(held, error, keyed=channel.keyed)
             return error.reached
-        self._settle(held, None)
+        self._settle(held, None, keyed=channel.keyed)
         return True
 
     def _send_parts(self, channel: Channel, held: NotificationClaim) -> bool:
@@ -184,7 +187,7 @@ class Sender:
     def _note_part(self, connection: Connection, held: NotificationClaim, sent: int, count: int, said: str) -> bool:
         return outbox.renew(connection, held, sent, count, said, self._services.clock.now())
 
-    def _settle(self, held: NotificationClaim, error: DeliveryError | None) -> None:
+    def _settle(self, held: NotificationClaim, error: DeliveryError | None, *, keyed: bool) -> None:
         row, now = held.row, self._services.now()
         if error is None:
             outcome = PushOutcome(PushState.SENT, None, "")
@@ -193,7 +196,7 @@ class Sender:
                 row.push_type,
                 row.attempts,
                 str(error),
-                uncertain=error.uncertain,
+                uncertain=error.uncertain and not keyed,
                 retry_after=error.retry_after,
                 now=now,
             )

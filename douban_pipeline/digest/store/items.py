@@ -153,7 +153,7 @@ def claim_waiting(
     lease: timedelta,
     until: datetime | None = None,
 ) -> list[WaitingArticle]:
-    """Claim articles for analysis: those that failed before first, then the newest.
+    """Claim articles for analysis: the newest first, those that failed before last.
 
     Args:
         connection: A connection in a transaction.
@@ -172,7 +172,7 @@ def claim_waiting(
     # What is under way is free, too, once its claim has ended.
     fresh = status.in_([AnalysedStatus.WAITING.value, AnalysedStatus.UNDER_WAY.value])
     rows: list[Row[Any]] = []
-    for which, limit in ((status == AnalysedStatus.FAILED.value, min(most, most_failed)), (fresh, most)):
+    for which, limit in ((fresh, most), (status == AnalysedStatus.FAILED.value, most_failed)):
         rows += LEASES.claim(
             connection,
             owner,
@@ -180,7 +180,7 @@ def claim_waiting(
             until=now + lease,
             where=(which, readable, content_item.c.content_item_id.not_in([row.content_item_id for row in rows])),
             order_by=newest,
-            limit=limit - len(rows),
+            limit=min(limit, most - len(rows)),
             values={"analyzed_status": AnalysedStatus.UNDER_WAY.value, "updated_at": now},
         )
     return [*map(_waiting, rows)]

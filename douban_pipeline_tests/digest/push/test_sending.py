@@ -98,6 +98,56 @@ def test_a_platform_that_takes_it_and_never_says_so(
     assert [row.slot for row in told] == (["07:00"] if state == "unknown" else [])
 
 
+@pytest.mark.parametrize(
+    ("kind", "fault", "state"),
+    [
+        ("webhook", "error", "sent"),
+        ("webhook", "silent", "sent"),
+        ("bark", "silent", "sent"),
+        ("ntfy", "error", "sent"),
+        ("wecom", "error", "unknown"),
+        ("dingtalk", "silent", "unknown"),
+        ("telegram", "error", "unknown"),
+    ],
+)
+def test_a_finding_that_may_have_arrived_is_sent_again_where_its_key_makes_it_one(
+    platforms: PushServer, tmp_path: Path, kind: str, fault: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("douban_pipeline.digest.services.PUSH_TIMEOUT_SECONDS", 2.0)
+    keys = []
+    real = RobotChannel.send
+
+    def send(channel: RobotChannel, part: Part, *, now: datetime) -> str:
+        keys.append(part.key)
+        return real(channel, part, now=now)
+
+    monkeypatch.setattr(RobotChannel, "send", send)
+    with office(tmp_path, platforms.channel(kind)) as place:
+        platforms.faults[kind].append(fault)
+        place.enqueue("finding", slot="07:00")
+        place.push()
+        place.clock.advance(minutes=10)
+        place.push()
+        assert place.states() == {kind: state}
+    assert len(keys) == (2 if state == "sent" else 1)
+    assert len(set(keys)) == 1
+    assert keys[0]
+
+
+def test_a_finding_whose_sender_died_is_sent_again_where_its_key_makes_it_one(
+    platforms: PushServer, tmp_path: Path
+) -> None:
+    with office(tmp_path, f"{platforms.channel('webhook')} {platforms.channel('wecom')}") as place:
+        place.enqueue("finding")
+        rows = place.rows()
+        with place.services.engine.begin() as connection:
+            for row in rows:
+                outbox.claim(connection, row.id, "run", place.clock.now())
+        place.clock.advance(minutes=4)
+        place.push()
+        assert place.states() == {"webhook": "sent", "wecom": "unknown"}
+
+
 def test_a_finding_is_refused_at_most_eight_times_and_the_report_for_two_days(
     platforms: PushServer, wecom: Office
 ) -> None:
