@@ -74,11 +74,11 @@ def is_misspelt(one: ParsedTitle, other: ParsedTitle) -> bool:
     edits = [(a, b, edit) for a, b in zip(mine, theirs, strict=True) for edit in Levenshtein.editops(a, b)]
     if len(edits) != 1:
         return False
-    a, b, (kind, here, there) = edits[0]
-    if kind == "replace":
-        letters = a[here], b[there]
-        return len(a) > 1 and _TELLING.isdisjoint(letters) and len(set(map(str.lower, map(anyascii, letters)))) == 1
-    longer, place = (b, there) if kind == "insert" else (a, here)
+    a, b, edit = edits[0]
+    if edit.tag == "replace":
+        letters = a[edit.src_pos], b[edit.dest_pos]
+        return len(a) > 1 and _TELLING.isdisjoint(letters) and len({anyascii(each).lower() for each in letters}) == 1
+    longer, place = (b, edit.dest_pos) if edit.tag == "insert" else (a, edit.src_pos)
     return 0 < place < len(longer) - 1 and longer[place] not in _TELLING and not longer[place].isdigit()
 
 
