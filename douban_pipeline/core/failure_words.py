@@ -141,17 +141,10 @@ FAILURES: Mapping[str, str] = {
     "the service broke the answer off": "模型服务中断了应答",
     "an answer without a subject (error {}: {})": "应答里没有条目（错误 {}：{}）",
     "error {} ({}): {}": "服务报错 {}（{}）：{}",
-    "error {}: {}": "服务报错 {}：{}",
     # What is no answer
     "a login or captcha page instead of an answer ({})": "应答是登录页或验证码页（{}）",
-    "redirected to a login or captcha page at {}": "跳转到 {} 的登录页或验证码页",
-    "an empty answer": "应答为空",
     "an HTML page instead of JSON": "应答是网页，不是 JSON",
     "an answer that is not JSON": "应答不是 JSON",
-    "an answer that is neither UTF-8 nor GBK": "应答既不是 UTF-8 也不是 GBK",
-    "HTTP {} with an error (code {})": "HTTP {}，应答报错（代码 {}）",
-    "HTTP {} with code {}": "HTTP {}，应答代码 {}",
-    "HTTP {} with an answer of another form": "HTTP {}，应答格式不对",
 }
 """What is said in Chinese for a message; ``{}`` is what varies."""
 
