@@ -58,7 +58,9 @@ class SourceSettings(AlertSettings, CategorySettings, ModelSettings, PublicSetti
 
     home: Path = Field(Path(".douban_pipeline"), description="Folder for the demo library and other local files.")
     language: Literal["zh", "en"] = Field(
-        "zh", description="Language of Dagster's pages and the command line: zh or en."
+        "zh",
+        description="Language, zh or en: of Dagster's pages, and, where it is set, of the command line instead of "
+        "its locale's.",
     )
     owner: str = Field(DEFAULT_OWNER, description="Owner shown in Dagster: an e-mail address, or team:NAME.")
     systems: Annotated[tuple[str, ...], NoDecode] = Field(

@@ -14,6 +14,7 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -78,6 +79,8 @@ def create_app(
         guard.counters.close()
 
     app = FastAPI(title="douban_pipeline", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    # Not at its highest level, which takes twice the time for a hundredth less; streams of events stay as they are.
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(BodyLimit, other={each.prefix: each.most_body for each in mounts if each.most_body})
     app.add_middleware(_Doorway, door=door)
     app.add_middleware(CrossOrigin, paths={path: mount.origins for mount in mounts for path in mount.public})

@@ -162,6 +162,17 @@ def test_nothing_else_is(known: httpx.Client, guarded: str, path: str) -> None:
     assert "another report" not in body
 
 
+@pytest.mark.parametrize(
+    ("path", "accepted", "encoding"),
+    [("/login", "gzip", "gzip"), ("/login", "identity", None), ("/extra/hook/ping", "gzip", None)],
+)
+def test_pages_are_sent_compressed(path: str, accepted: str, encoding: str | None, tmp_path: Path) -> None:
+    with service(tmp_path) as (base, _):
+        answer = httpx.get(base + path, headers={"accept-encoding": accepted})
+        assert answer.headers.get("content-encoding") == encoding
+        assert "访问令牌" in answer.text or answer.json() == "pong"
+
+
 def test_a_page_that_is_not_there_yet_says_so(known: httpx.Client) -> None:
     answer = known.get("/daily/2026-11-21")
     assert (answer.status_code, answer.json()) == (404, {"detail": "页面尚未生成，请稍后刷新"})
