@@ -208,3 +208,26 @@ def test_a_lock_that_came_after_the_card_was_read_is_overridden_all_the_same(pag
         press(page, "w")
         expect(page.locator("#count")).to_contain_text("等待执行 1")
         assert [(row["vod_id"], row["state"]) for row in decisions(stock)] == [(1, "refused"), (1, "pending")]
+
+
+@pytest.mark.parametrize("taken_in", [False, True])
+def test_an_id_that_the_owner_typed_meanwhile_is_not_overwritten_and_is_shown(
+    page: Page, library: Library, taken_in: bool
+):
+    stock = stocked(library, films(6))
+    with served(stock) as (service, _):
+        open_page(page, service)
+        stock.execute("UPDATE mac_vod SET vod_douban_id = 1291552 WHERE vod_id = 1")
+        if taken_in:
+            stock.set_state(1, vod_douban_id=1291552, douban_id_source="cms")
+        press(page, "1")
+        expect(card(page, 1)).to_contain_text("被拒")
+        expect(card(page, 1)).to_contain_text("豆瓣 ID 已由 空 变为 1291552（有人在 CMS 中修改），请核对后重新决定")
+        # Read again, it shows that id; chosen again it is meant.
+        expect(card(page, 1).locator("table")).to_contain_text("1291552")
+        assert [(row["vod_id"], row["state"]) for row in decisions(stock)] == [(1, "refused")]
+        press(page, "k")
+        page.wait_for_function(IN_SIGHT)
+        press(page, "11")  # off and on
+        expect(page.locator("#count")).to_contain_text("等待执行 1")
+        assert [(row["vod_id"], row["state"]) for row in decisions(stock)] == [(1, "refused"), (1, "pending")]

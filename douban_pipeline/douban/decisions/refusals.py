@@ -13,7 +13,7 @@ from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import LINKING, WRITING, Decision
-from douban_pipeline.douban.store.states import DecisionAction, DecisionState, ReviewStatus
+from douban_pipeline.douban.store.states import BY_MATCH, DecisionAction, DecisionState, ReviewStatus
 from douban_pipeline.douban.store.tables import OwnTables
 from douban_pipeline.douban.store.videos import changed_since
 from douban_pipeline.douban.wording import ACTIONS
@@ -43,6 +43,7 @@ def decision_refusal(
         return _CHANGED
     return (
         _lock_refusal(decision, row, state)
+        or _typed_id_refusal(decision, row, state)
         or _changed_id_refusal(decision, row, state)
         or _no_link_refusal(decision.action, row, state, settings)
         or _cms_lock_refusal(decision, row, settings)
@@ -73,6 +74,17 @@ def changes_id(action: DecisionAction, target: int, *, current: int) -> bool:
         current: The id that we know of, 0 for none.
     """
     return (action in LINKING or action is DecisionAction.clear_id) and target != current
+
+
+def _typed_id_refusal(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any, Any]) -> str | None:
+    """Refuse a link over an id that somebody put into the CMS since the reviewer looked; a verdict's gives way."""
+    current, known = row["vod_douban_id"], state["vod_douban_id"]
+    seen = known if decision.seen_id is None else decision.seen_id
+    if not decision.linking or current in (seen, decision.douban_id):
+        return None
+    if current == known and state["douban_id_source"] in BY_MATCH:
+        return None
+    return f"豆瓣 ID 已由 {seen or '空'} 变为 {current or '空'}（有人在 CMS 中修改），请核对后重新决定"
 
 
 def _changed_id_refusal(decision: Decision, row: Mapping[Any, Any], state: Mapping[Any, Any]) -> str | None:

@@ -139,7 +139,8 @@ class Decision:
         note: Why; while requested empty where the launch's note says it.
         where: How messages name it, such as ``decisions 第 1 条``.
         title: The video's title; empty where there is no such video, or nobody asked.
-        fingerprint: That of the video's CMS row when the decision was recorded.
+        seen_id: The id in the video's CMS row as its card showed it, 0 for none; None where no card was looked at.
+        fingerprint: That of the video's CMS row when the decision was recorded, or its beginning.
         checked_at: When the subject was asked for and compared; None where that is still to be done.
         reason: Why it was refused or waits, or what else is to be known of it.
         run_after: It is not applied before this; None for at once.
@@ -158,6 +159,7 @@ class Decision:
     imported: bool = False
     where: str = ""
     title: str = ""
+    seen_id: int | None = None
     fingerprint: str = ""
     checked_at: datetime | None = None
     status: DecisionStatus = DecisionStatus.REQUESTED
@@ -173,6 +175,7 @@ class Decision:
     def from_row(cls, row: Mapping[Any, Any]) -> Decision:
         """Return a decision as it is recorded in the table."""
         waiting = DecisionStatus.WAITING if row["run_after"] is not None else DecisionStatus.RECORDED
+        seen_id, marked, judged = row["fingerprint"].rpartition(":")
         return cls(
             vod_id=row["vod_id"],
             action=DecisionAction(row["action"]),
@@ -184,7 +187,8 @@ class Decision:
             verdict_id=row["verdict_id"] or 0,
             imported=row["imported"],
             note=row["note"],
-            fingerprint=row["fingerprint"],
+            seen_id=int(seen_id) if marked else None,
+            fingerprint=judged,
             checked_at=row["checked_at"],
             status=_STATUSES.get(DecisionState(row["state"]), waiting),
             reason=row["state_reason"],
@@ -195,6 +199,11 @@ class Decision:
             created_at=row["created_at"],
             run_after=row["run_after"],
         )
+
+    @property
+    def stored_fingerprint(self) -> str:
+        """The fingerprint as it is stored, after the id that was seen."""
+        return f"{self.seen_id}:{self.fingerprint}"[:32] if self.seen_id is not None else self.fingerprint
 
     @property
     def aspect(self) -> Aspect:

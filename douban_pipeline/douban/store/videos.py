@@ -38,8 +38,9 @@ def fingerprint(row: Mapping[Any, Any]) -> str:
 
 
 def changed_since(judged: str, row: Mapping[Any, Any]) -> bool:
-    """Return whether what a verdict depends on is not as ``judged``, its fingerprint; False where none was kept."""
-    return bool(judged) and judged != fingerprint(row)
+    """Return whether what a verdict depends on is not as ``judged``, its fingerprint or the beginning of that; False
+    where none was kept."""
+    return bool(judged) and not fingerprint(row).startswith(judged)
 
 
 def note_gone(connection: Connection, tables: OwnTables, vod_id: int, *, recycled: bool = False) -> None:

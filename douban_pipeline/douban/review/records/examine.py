@@ -136,7 +136,10 @@ def _begin(services: Services, decision: Decision, snapshot: LibrarySnapshot) ->
     if missing:
         draft.problems.append(missing)
         return draft
-    draft.decision = replace(draft.decision, fingerprint=fingerprint(snapshot.rows[decision.vod_id]))
+    known = snapshot.states[decision.vod_id]["vod_douban_id"]
+    seen = known if decision.seen_id is None else decision.seen_id
+    marked = replace(draft.decision, seen_id=seen, fingerprint=fingerprint(snapshot.rows[decision.vod_id]))
+    draft.decision = marked
     if not decision.linking:
         if not draft.problems:
             about = rules.current_id(decision, snapshot, None, services.clock.now())

@@ -332,7 +332,7 @@ def _values(draft: DecisionDraft, signature: Signature) -> dict[str, Any]:
         "imported": decision.imported,
         "override_cms_lock": decision.override_cms_lock,
         "verdict_id": None if draft.verdict_id is None else _fitting(draft.verdict_id),
-        "fingerprint": decision.fingerprint,
+        "fingerprint": decision.stored_fingerprint,
         "checked_at": decision.checked_at,
         "reviewer": signature.reviewer,
         "note": (decision.note.strip() or signature.note)[:MOST_NOTE],

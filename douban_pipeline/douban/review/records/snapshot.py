@@ -246,7 +246,7 @@ class PendingDecisions:
         the reviewer of ``decision`` has seen the new facts.
         """
         for pending in self.by_video.get(decision.vod_id, ()):
-            outdated = decision.linking and pending.fingerprint != decision.fingerprint
+            outdated = decision.linking and not decision.fingerprint.startswith(pending.fingerprint)
             if pending.identity == decision.identity and not outdated:
                 return pending
         return None

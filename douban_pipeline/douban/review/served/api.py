@@ -87,6 +87,7 @@ class ChosenRow(_CardsBody):
     accept_conflicts: bool = False
     override_cms_lock: bool = False
     verdict_id: int = Field(0, ge=0, lt=2**63)
+    seen_id: int | None = Field(None, ge=0, lt=2**32)
 
 
 class Chosen(_CardsBody):

@@ -18,6 +18,7 @@ CHANGED = "记录决定之后影片资料已改变（片名、别名、年份、
 LOCKED = {"douban_id_locked": True}
 NO_LINK = "影片没有已确认的豆瓣关联，请先用 confirm_top1、choose 或 set_id 指定"
 MOVED = "CMS 中的豆瓣 ID 已由 90000102 变为 90000101，请核对后用 set_id 指定"
+TYPED = "豆瓣 ID 已由 90000102 变为 90000101（有人在 CMS 中修改），请核对后重新决定"
 
 REFUSED = [
     # A lock, and the remedy.
@@ -47,6 +48,11 @@ REFUSED = [
     ("confirm_top1", {}, {"vod_director": "别人"}, CHANGED),
     ("choose", {}, {"type_id": 7}, CHANGED),
     # Another id than the one that the reviewer saw.
+    *((action, {}, {"vod_douban_id": RIVER["id"]}, TYPED) for action in ("confirm_top1", "choose", "set_id")),
+    ("replace_and_lock", LOCKED, {"vod_douban_id": RIVER["id"]}, TYPED),
+    # Taken in by now.
+    ("set_id", {"vod_douban_id": RIVER["id"], "douban_id_source": "cms"}, {"vod_douban_id": RIVER["id"]}, TYPED),
+    ("set_id", {"vod_douban_id": 0}, {"vod_douban_id": 0}, TYPED.replace(str(RIVER["id"]), "空")),
     ("clear_id", {}, {"vod_douban_id": RIVER["id"]}, MOVED),
     ("lock_id", {}, {"vod_douban_id": RIVER["id"]}, MOVED),
     ("sync_now", {}, {"vod_douban_id": RIVER["id"]}, MOVED),
@@ -68,7 +74,8 @@ ALLOWED = [
     ("ignore", LOCKED, {"vod_name": "另一部"}),
     ("lock_id", {}, {"vod_name": "另一部"}),
     ("lock_id", LOCKED, {"vod_douban_id": RIVER["id"]}),
-    ("set_id", {}, {"vod_douban_id": RIVER["id"]}),
+    ("set_id", {}, {"vod_douban_id": TRAM["id"]}),
+    ("set_id", {"vod_douban_id": RIVER["id"], "douban_id_source": "auto"}, {"vod_douban_id": RIVER["id"]}),
     ("set_id", {}, {"vod_content": "改", "vod_remarks": "更新至3集"}),
     ("ignore", {}, {"vod_douban_id": RIVER["id"]}),
     ("lock_intro", {"douban_review_status": "REVIEW"}, {"vod_name": "另一部"}),

@@ -187,17 +187,23 @@ class Live {
   chosen(item) {
     this.touched.add(item.vod);
     const key = this.app.choices.key(item);
-    const row = this.app.choices.row(item);
+    const row = this.meant(item);
     const before = this.states.get(key);
     const known = before && before.row === row && !OPEN_AGAIN.includes(before.state);
     if (!row || known || this.holds(item)) this.outbox.delete(key);
     else if (!(before && before.row === row && before.state === "refused")) {
       const words = wordsOf(item, this.app.choices.of(item), this.app.sheet.ids);
-      const decisions = this.app.choices.decisions(item);
+      const decisions = this.app.choices.decisions(item).map((each) => ({ ...each, seen_id: item.id || 0 }));
       this.outbox.set(key, { key, vod: item.vod, title: item.title, words, row, decisions, at: Date.now() });
       setTimeout(() => this.send(false), GRACE);
     }
     this.keep();
+  }
+
+  /** Returns a choice with the id that its card shows: refused because that was another one, it may be meant again. */
+  meant(item) {
+    const row = this.app.choices.row(item);
+    return row && `${row}${item.id || 0}`;
   }
 
   /** Returns why a choice is not sent: "outdated" on a verdict that is not the last one, "held" by the site's lock as long
@@ -215,7 +221,7 @@ class Live {
     const sent = this.touched.has(item.vod) ? this.sentOf(this.app.choices.key(item)) : undefined;
     const open = !sent || OPEN_AGAIN.includes(sent.state);
     const held = open && this.holds(item);
-    if (!held || sent?.row === this.app.choices.row(item)) return sent;
+    if (!held || sent?.row === this.meant(item)) return sent;
     return { state: held, reason: held === "outdated" ? "这部影片刚刚重新判定：请按 v 查看新的判定，再选一次" : "" };
   }
 
