@@ -111,7 +111,7 @@ FAILURES: Mapping[str, str] = {
     "the answer's {} does not fit ({})": "模型给出的 {} 不合要求（{}）",
     "the answer ended with {}": "模型的应答以 {} 结束",
     "the service broke the answer off": "模型服务中断了应答",
-    "an answer without a subject (error {}: {})": "应答里没有条目（错误 {}：{}）",
+    "an answer without data (code {}: {})": "应答里没有数据（代码 {}：{}）",
     "error {} ({}): {}": "服务报错 {}（{}）：{}",
     "error {}: {}": "服务报错 {}：{}",
     # What is no answer

@@ -6,6 +6,7 @@ process (`core.gate_memory`).
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
 import os
@@ -22,7 +23,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceDoubted, SourceError
+from douban_pipeline.core.errors import GateClosed, GateUnreadable, OthersFirst, QuotaSpent, SourceDoubted, SourceError
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow
 from douban_pipeline.core.gate_rules import SAFETY, GateRow
 from douban_pipeline.core.gate_status import GateStatus
@@ -43,6 +44,8 @@ class Slot:
         granted_at: When it was granted (UTC).
         tokens_used: Tokens the call actually used, set by the caller; the estimate counts while it is None.
         found: Whether the answer found something, set by the caller; None if unknown. See `gate_evidence`.
+        thing: What the call is about; empty if unknown.
+        answered: Whether the source answered, set by the caller: a failure is then one of the thing.
     """
 
     source: str
@@ -50,6 +53,8 @@ class Slot:
     granted_at: datetime
     tokens_used: int | None = None
     found: bool | None = None
+    thing: str = ""
+    answered: bool = False
 
 
 class BaseGate(ABC):
@@ -117,6 +122,7 @@ class BaseGate(ABC):
         urgent: bool = False,
         follows: bool = False,
         lasts: timedelta | None = None,
+        about: str = "",
     ) -> Iterator[Slot]:
         """Wait for the next slot of ``source``, hold a place during the block, and record how it ends.
 
@@ -133,6 +139,7 @@ class BaseGate(ABC):
                 takes: it goes before urgent calls that begin something, so that no answer is half made for nothing.
             lasts: How long the call takes at most. If this process is killed meanwhile, the source may go on answering,
                 so that the place stays taken for as long; None is the hold of the gate.
+            about: What the call is about, such as the key of the request; empty if unknown.
 
         Raises:
             GateClosed: The breaker is open, or opened while waiting.
@@ -144,9 +151,11 @@ class BaseGate(ABC):
         if tokens < 0:
             raise ValueError(f"{source}: {tokens} tokens")
         owner = f"{self._process}:{uuid.uuid4().hex}"
+        thing = hashlib.blake2s(about.encode(), digest_size=4).hexdigest() if about else ""
+        which = {"known": known, "urgent": urgent, "follows": follows, "lasts": lasts, "thing": thing}
         with nullcontext() if urgent else self._asking[source]:
-            granted_at = self._wait(source, owner, tokens, known=known, urgent=urgent, follows=follows, lasts=lasts)
-        slot = Slot(source, owner, granted_at)
+            granted_at = self._wait(source, owner, tokens, **which)
+        slot = Slot(source, owner, granted_at, thing=thing)
         try:
             yield slot
         except SourceError as error:
@@ -244,31 +253,11 @@ class BaseGate(ABC):
             GateUnreadable: There is no such row, or it cannot be read or written.
         """
 
-    def _wait(
-        self,
-        source: str,
-        owner: str,
-        tokens: int,
-        *,
-        known: bool,
-        urgent: bool,
-        follows: bool,
-        lasts: timedelta | None,
-    ) -> datetime:
+    def _wait(self, source: str, owner: str, tokens: int, **which: Any) -> datetime:
         def ask(row: GateRow) -> tuple[datetime, Admitted | WaitForTurn | GateRefusal]:
             # The time is read under the lock: waiting for the lock must not make it stale.
             now = self._clock.now()
-            return now, row.ask(
-                owner,
-                now,
-                self._hold,
-                tokens,
-                known=known,
-                urgent=urgent,
-                follows=follows,
-                lasts=lasts,
-                since=self._since,
-            )
+            return now, row.ask(owner, now, self._hold, tokens, since=self._since, **which)
 
         try:
             while True:
@@ -278,7 +267,7 @@ class BaseGate(ABC):
                 if isinstance(answer, GateRefusal):
                     if answer.doubted:
                         raise SourceDoubted(source, answer.reason, answer.until)
-                    kind = QuotaSpent if answer.spent else GateClosed
+                    kind = QuotaSpent if answer.spent else OthersFirst if answer.others else GateClosed
                     raise kind(source, answer.reason or "the breaker is open", answer.until)
                 self._clock.sleep(answer.seconds)
         except SourceError:
@@ -289,7 +278,8 @@ class BaseGate(ABC):
 
     def _leave(self, slot: Slot, error: SourceError | None) -> None:
         def leave(row: GateRow) -> None:
-            row.leave(slot.owner, error, self._clock.now(), self._rng, slot.tokens_used, found=slot.found)
+            now, thing = self._clock.now(), slot.thing if slot.answered else ""
+            row.leave(slot.owner, error, now, self._rng, slot.tokens_used, found=slot.found, thing=thing)
 
         try:
             self._change(slot.source, leave)

@@ -12,8 +12,12 @@ from typing import Any
 
 IN_A_ROW = 10
 """This many failed calls in a row open the breaker, whatever the pace and however many processes call."""
+THINGS = 6
+"""Bad answers say something about the source only if they were about so many different things: what it answers about a
+few of them is their fault, however often they are requested."""
 SUSPECT = 5
-"""From this many failures in a row on, a failure is attributed to the source and not to what was requested."""
+"""From this many failures in a row on, a failure is attributed to the source and not to what was requested. So many
+calls without an answer say something about the source, whatever was requested."""
 WINDOW = timedelta(minutes=5)
 """Older outcomes are ignored; failures count as consecutive only if no two neighbours are further apart."""
 RECENT_CALLS = 20
@@ -38,10 +42,11 @@ RECOVERED = 10
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """When a call ended, and whether it was answered."""
+    """When a call ended, whether it was answered, and the thing that a bad answer was about; empty for none."""
 
     at: datetime
     good: bool
+    thing: str = ""
 
 
 @dataclass(slots=True)
@@ -77,10 +82,10 @@ class CallOutcomes:
         self.lowered = concurrency - max(self.at_once(concurrency) // 2, 1)
         self.good_since = 0
 
-    def add(self, now: datetime, *, good: bool) -> None:
-        """Record a call that ended at ``now``."""
+    def add(self, now: datetime, *, good: bool, thing: str = "") -> None:
+        """Record a call that ended at ``now``; ``thing`` is what a bad answer was about."""
         kept = [call for call in self.recent if now - WINDOW < call.at <= now + WINDOW]
-        self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good)]
+        self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good, thing)]
         if good:
             self.failing_since = None
             self._raise_after_good()
@@ -100,6 +105,22 @@ class CallOutcomes:
     def row_is_old(self, now: datetime) -> bool:
         """Return whether the last failure is too long ago for a failure now to continue its series."""
         return self.failed_at is None or now - self.failed_at >= WINDOW
+
+    @property
+    def failed_things(self) -> set[str]:
+        """The things that the recent failures were about."""
+        return {call.thing for call in self.recent if not call.good and call.thing}
+
+    @property
+    def of_source(self) -> bool:
+        """Whether the recent failures say something about the source."""
+        unanswered = self.failed_calls - len(self.failed_things)
+        return unanswered >= SUSPECT or self.failed_calls >= THINGS
+
+    @property
+    def failed_calls(self) -> int:
+        """The number of recent failures, those about one thing counted once."""
+        return len(self.failed_things) + sum(not call.good and not call.thing for call in self.recent)
 
     def failing(self, now: datetime) -> bool:
         """Return whether too large a share of the recent calls failed."""
@@ -135,7 +156,7 @@ class CallOutcomes:
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         return {
-            "recent": [[call.at.isoformat(), int(call.good)] for call in self.recent],
+            "recent": [[call.at.isoformat(), int(call.good), call.thing] for call in self.recent],
             "failing_since": stored_moment(self.failing_since),
             "failed_at": stored_moment(self.failed_at),
             "outage_since": stored_moment(self.outage_since),
@@ -155,7 +176,7 @@ class CallOutcomes:
         if stored is None:
             return cls()
         return cls(
-            recent=[EndedCall(_utc(at), bool(good)) for at, good in stored["recent"]],
+            recent=[EndedCall(_utc(at), bool(good), *thing) for at, good, *thing in stored["recent"]],
             failing_since=read_moment(stored["failing_since"]),
             failed_at=read_moment(stored["failed_at"]),
             outage_since=read_moment(stored["outage_since"]),

@@ -26,6 +26,8 @@ LATEST_START = timedelta(seconds=0.5)
 BAN_MINUTES = (30.0, 60.0)
 """How long the breaker stays open after a wall: a source that takes us for a robot must be left alone. Drawn from this
 range, so that sites sharing an address do not come back at the same time. Other pauses: see `gate_outcomes`."""
+OTHERS_FIRST = timedelta(minutes=2)
+"""For how long after its pause an open breaker is not probed with what failed, if nothing else is asked meanwhile."""
 WAITER_LEASE = timedelta(seconds=20)
 """A waiter that has not polled for this long is considered dead and loses its turn."""
 ON_THE_WAY = timedelta(seconds=2)
@@ -99,6 +101,7 @@ class GateRow:
         follows: bool = False,
         lasts: timedelta | None = None,
         since: datetime | None = None,
+        thing: str = "",
     ) -> Admitted | WaitForTurn | GateRefusal:
         """Advance ``owner`` towards its call, in order of arrival, urgent calls first, then older processes.
 
@@ -112,10 +115,11 @@ class GateRow:
             follows: Whether an urgent call ends what earlier calls began.
             lasts: How long the call takes at most; None is ``hold``.
             since: Since when its process asks: older ones go first, see `TURNS_YIELDED`; None has no rank.
+            thing: What the call is about; empty if unknown.
         """
         self.holders = [holder for holder in self.holders if holder.until > now]
         day = day_of(now, self.zone)
-        refused = self._refusal(owner, now, hold, tokens, day, known=known)
+        refused = self._refusal(owner, now, hold, tokens, day, known=known, thing=thing)
         if refused is not None:
             self.forget(owner)
             return refused
@@ -156,6 +160,7 @@ class GateRow:
         tokens_used: int | None = None,
         *,
         found: bool | None = None,
+        thing: str = "",
     ) -> None:
         """Release the place and record how the call ended.
 
@@ -167,6 +172,7 @@ class GateRow:
             tokens_used: Tokens the call actually used. If None, the estimate counts for an answered call and is
                 released for one that was not answered.
             found: Whether a good answer found something (for a probe: something known); None if unknown.
+            thing: What a bad answer was about; empty if the source did not answer.
         """
         answered = error is None or error.healthy is True
         for holder in self.holders:
@@ -189,8 +195,9 @@ class GateRow:
             return
         assert error is not None
         self.failures = 1 if self.outcomes.row_is_old(now) else self.failures + 1
-        self.outcomes.add(now, good=False)
-        failing = self.state is GateState.CLOSED and (self.failures >= IN_A_ROW or self.outcomes.failing(now))
+        self.outcomes.add(now, good=False, thing=thing)
+        failing = self.failures >= IN_A_ROW or self.outcomes.failing(now)
+        failing = failing and self.state is GateState.CLOSED and self.outcomes.of_source
         if isinstance(error, SourceUnpaid):
             self._trip(day_of(now, self.zone).ends_at, error.reason)
         elif isinstance(error, SourceWall):
@@ -217,7 +224,7 @@ class GateRow:
     def was_unhealthy(self, moment: datetime) -> bool:
         """Return whether a call that failed at ``moment`` failed because of the source, not of what was requested."""
         since = self.outcomes.failing_since
-        suspected = self.failures >= SUSPECT and since is not None and since <= moment
+        suspected = self.failures >= SUSPECT and self.outcomes.of_source and since is not None and since <= moment
         return suspected or self.outcomes.in_outage(moment)
 
     def forget(self, owner: str, tokens_used: int | None = None, now: datetime | None = None) -> None:
@@ -275,7 +282,7 @@ class GateRow:
         self.open(until, reason, "")
 
     def _refusal(
-        self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day, *, known: bool
+        self, owner: str, now: datetime, hold: timedelta, tokens: int, day: Day, *, known: bool, thing: str
     ) -> GateRefusal | None:
         if self.state is GateState.OPEN and self.open_until is not None and self.open_until > now:
             return GateRefusal(self.open_until, self.reason)
@@ -291,6 +298,9 @@ class GateRow:
         if doubted and not known:
             return GateRefusal(now, self.evidence.sentence, doubted=True)
         if self.state is not GateState.CLOSED:
+            patience = (self.open_until or now) + OTHERS_FIRST
+            if thing in self.outcomes.failed_things and now < patience:
+                return GateRefusal(patience, self.reason, others=True)
             self.state = GateState.HALF_OPEN
         self.probe_owner = owner
         self.probe_until = now + hold
@@ -330,7 +340,8 @@ class GateRow:
         # Calls in progress may fail as well: with the failures so far, never admit more than would open the breaker.
         closed = self.state is GateState.CLOSED
         room = self.outcomes.at_once(self.concurrency)
-        room = min(room, max(self.at_risk - self.failures, 1)) if closed else room
+        failed = min(self.failures, self.outcomes.failed_calls)
+        room = min(room, max(self.at_risk - failed, 1)) if closed else room
         if position >= room:
             return self._seconds_to_look(position - room, now)
         limit = self.budget.tokens_per_minute

@@ -24,6 +24,8 @@ from douban_pipeline.core.http_transport import MAX_BYTES, Hop, Transport, unusa
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
 T = TypeVar("T")
+_GATEWAY = frozenset({502, 503, 504})
+"""HTTP statuses that are not the source's answer about anything: who stands before it says that it does not answer."""
 FIRST_PAUSE = (0.5, 2.0)
 """Range of seconds before the first retry, drawn at random; doubled for each further retry."""
 
@@ -359,9 +361,11 @@ class Fetcher:
             urgent=request.urgent,
             follows=request.follows,
             lasts=self._lasts,
+            about=request.key,
         ) as slot:
             answer = self._transport.send(request)
             status, headers, body = answer.status, answer.headers, answer.body
+            slot.answered = status not in _GATEWAY
             fetched_at = self._clock.now()
             snapshot_id = 0
             if self._archive is not None and request.archived:

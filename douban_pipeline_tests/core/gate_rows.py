@@ -23,9 +23,9 @@ def row(concurrency: int = 2, interval: timedelta = 2 * SECOND, **budget: int) -
     return GateRow("douban", START, interval, concurrency, budget=Budget(**budget), zone=SHANGHAI)
 
 
-def called(gate: GateRow, error: SourceError | None, at: timedelta = timedelta()) -> None:
+def called(gate: GateRow, error: SourceError | None, at: timedelta = timedelta(), thing: str = "") -> None:
     """Make a call at START + ``at``, or as soon after as the gate lets it, that ends at once and as ``error`` says."""
-    while isinstance(answer := gate.ask("me", START + at, HOLD), WaitForTurn):
+    while isinstance(answer := gate.ask("me", START + at, HOLD, thing=thing), WaitForTurn):
         at += timedelta(seconds=answer.seconds)
     assert isinstance(answer, Admitted)
-    gate.leave("me", error, START + at, Random(1))
+    gate.leave("me", error, START + at, Random(1), thing=thing)

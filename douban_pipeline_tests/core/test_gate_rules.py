@@ -20,8 +20,8 @@ from douban_pipeline.core.errors import (
     SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT
-from douban_pipeline.core.gate_rules import GateRow, GateState
+from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, THINGS
+from douban_pipeline.core.gate_rules import OTHERS_FIRST, GateRow, GateState
 from douban_pipeline.core.gate_types import Admitted, GateRefusal, WaitForTurn
 from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline_tests.core.gate_rows import DOWN, HOLD, MINUTE, SECOND, called, row
@@ -69,6 +69,44 @@ def test_ten_failed_calls_in_a_row_open_for_half_a_minute_to_a_minute(error: Sou
     assert (gate.state, gate.reason, gate.changed_by) == (GateState.OPEN, error.reason, "")
     assert gate.open_until is not None
     assert START + 5 * MINUTE + 30 * SECOND <= gate.open_until <= START + 6 * MINUTE
+
+
+@pytest.mark.parametrize(("things", "opens"), [(1, False), (5, False), (THINGS - 1, False), (THINGS, True), (20, True)])
+@pytest.mark.parametrize("well", [0, 7])
+def test_what_is_answered_about_a_few_things_says_nothing_about_the_source(things: int, opens: bool, well: int) -> None:
+    gate = row(interval=timedelta(), concurrency=4)
+    for number in range(60):
+        if gate.state is GateState.CLOSED:
+            called(gate, DOWN, number * SECOND, f"subject {number % things}")
+        if gate.state is GateState.CLOSED and well and number % well == 0:
+            called(gate, None, number * SECOND, "another")
+    assert (gate.state is GateState.OPEN) is opens
+    assert gate.was_unhealthy(START + 60 * SECOND) is opens
+    if not opens:
+        answers = [gate.ask(name, START + MINUTE, HOLD) for name in "abcd"]
+        assert answers.count(Admitted()) >= 3, "others are not slowed down"
+
+
+def test_a_probe_asks_for_something_else_than_what_failed_as_long_as_there_is_something() -> None:
+    gate = row(interval=timedelta())
+    for number in range(IN_A_ROW):
+        called(gate, DOWN, thing=f"subject {number}")
+    opened = gate.open_until
+    assert opened is not None
+    answer = gate.ask("failed", opened, HOLD, thing="subject 3")
+    assert answer == GateRefusal(opened + OTHERS_FIRST, DOWN.reason, others=True)
+    assert gate.ask("healthy", opened, HOLD, thing="another") == Admitted()
+    gate.leave("healthy", None, opened, Random(1))
+    assert gate.state is GateState.CLOSED
+    assert gate.ask("failed", opened, HOLD, thing="subject 3") == Admitted()
+
+
+def test_what_failed_is_asked_again_if_nothing_else_is() -> None:
+    gate = row(interval=timedelta())
+    for number in range(IN_A_ROW):
+        called(gate, DOWN, thing=f"subject {number}")
+    assert gate.open_until is not None
+    assert gate.ask("failed", gate.open_until + OTHERS_FIRST, HOLD, thing="subject 3") == Admitted()
 
 
 def test_a_row_is_one_whatever_good_answers_came_before_it() -> None:

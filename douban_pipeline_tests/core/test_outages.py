@@ -6,6 +6,7 @@ virtual time. What is counted is what the upstream saw.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -119,7 +120,7 @@ class Load:
         archive = SlowArchive(engine, self.clock, rng)
         short = 0.05 if self.course.fault == "timeout" else 10.0
         fetcher = Fetcher("douban", gate, archive, self.clock, timeout=short, rules=RULES, rng=rng)
-        wanted = FILMS[number]["id"]
+        wanted, calls = FILMS[number]["id"], itertools.count()
 
         def call() -> None:
             with fetcher:
@@ -129,7 +130,7 @@ class Load:
                         fetcher.get(
                             self.upstream.douban_url,
                             {"id": str(wanted)},
-                            key=str(wanted),
+                            key=f"{wanted} {next(calls)}",  # each call is about another thing
                             parser_version="1",
                             parse=lambda body: parse_subject(body, wanted),
                         )
