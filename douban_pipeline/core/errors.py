@@ -90,6 +90,10 @@ class GateClosed(SourceError):
         self.until = until
 
 
+class OthersFirst(GateClosed):
+    """The breaker is open, and whether it may close is tried with something else than what failed; no call was made."""
+
+
 class QuotaSpent(GateClosed):
     """The source's daily quota is used up; no call was made. ``until`` is when the next day begins."""
 

@@ -114,7 +114,6 @@ FAILURES: Mapping[str, str] = {
     "{}; it is paid for at open.bochaai.com": "{}；在 open.bochaai.com 充值",
     "an incomplete search": "搜索不完整",
     "an answer without a title": "应答里没有片名",
-    "an answer without the subject": "应答里没有这个条目的资料",
     "a JSON {} in place of a subject": "应答不是条目（JSON {}）",
     "a JSON {} in place of an answer": "应答格式不对（JSON {}）",
     "asked for {}, answered {}": "查询 {}，得到 {}",
@@ -139,7 +138,7 @@ FAILURES: Mapping[str, str] = {
     "the answer's {} does not fit ({})": "模型给出的 {} 不合要求（{}）",
     "the answer ended with {}": "模型的应答以 {} 结束",
     "the service broke the answer off": "模型服务中断了应答",
-    "an answer without a subject (error {}: {})": "应答里没有条目（错误 {}：{}）",
+    "an answer without data (code {}: {})": "应答里没有数据（代码 {}：{}）",
     "error {} ({}): {}": "服务报错 {}（{}）：{}",
     # What is no answer
     "a login or captcha page instead of an answer ({})": "应答是登录页或验证码页（{}）",

@@ -22,7 +22,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from douban_pipeline.core.clock import Clock
-from douban_pipeline.core.errors import GateClosed, GateUnreadable, QuotaSpent, SourceDoubted, SourceError
+from douban_pipeline.core.errors import GateClosed, GateUnreadable, OthersFirst, QuotaSpent, SourceDoubted, SourceError
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, DoubtWindow
 from douban_pipeline.core.gate_rules import SAFETY, GateRow
 from douban_pipeline.core.gate_status import GateStatus
@@ -286,7 +286,7 @@ class BaseGate(ABC):
                 if isinstance(answer, GateRefusal):
                     if answer.doubted:
                         raise SourceDoubted(source, answer.reason, answer.until)
-                    kind = QuotaSpent if answer.spent else GateClosed
+                    kind = QuotaSpent if answer.spent else OthersFirst if answer.others else GateClosed
                     raise kind(source, answer.reason or "the breaker is open", answer.until)
                 self._clock.sleep(answer.seconds)
         except SourceError:

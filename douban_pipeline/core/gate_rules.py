@@ -304,7 +304,7 @@ class GateRow:
         if self.state is not GateState.CLOSED:
             until = (self.open_until or now) + HEAD_START
             if now < until and self.outcomes.is_no_probe(now, key):
-                return GateRefusal(until, self.reason)
+                return GateRefusal(until, self.reason, others=True)
             self.state = GateState.HALF_OPEN
         self.probe_owner = owner
         self.probe_until = now + hold

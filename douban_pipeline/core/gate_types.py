@@ -57,13 +57,15 @@ class WaitForTurn:
 class GateRefusal:
     """No call passes before ``until``: the breaker is open, or (``spent``) the daily quota is used up.
 
-    With ``doubted`` the source is doubted, and calls for something known may pass now.
+    With ``doubted`` the source is doubted, and calls for something known may pass now; with ``others``, calls for what
+    did not fail.
     """
 
     until: datetime
     reason: str
     spent: bool = False
     doubted: bool = False
+    others: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -363,7 +363,7 @@ class Fetcher:
             key=(key := _short(request.key)),
         ) as slot:
             answer = self._transport.send(request)
-            slot.answered = key
+            slot.answered = "" if answer.status in _GATEWAY else key
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
             snapshot_id = 0
@@ -382,6 +382,10 @@ class Fetcher:
             if request.found is not None:
                 slot.found = request.found(value)
             return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
+
+
+_GATEWAY = frozenset({502, 503, 504})
+"""HTTP statuses that are no answer about anything: who stands before the source says that it does not answer."""
 
 
 def _short(key: str) -> str:

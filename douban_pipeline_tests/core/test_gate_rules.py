@@ -237,7 +237,7 @@ def test_a_probe_asks_for_something_else_than_what_failed_unless_nothing_else_is
         called(gate, DOWN, timedelta(), FAULTY[0])
     assert gate.open_until is not None
     refused = gate.ask("a", gate.open_until, HOLD, key=FAULTY[0])
-    assert refused == GateRefusal(gate.open_until + HEAD_START, "HTTP 500")
+    assert refused == GateRefusal(gate.open_until + HEAD_START, "HTTP 500", others=True)
     assert gate.ask("b", gate.open_until + HEAD_START, HOLD, key=FAULTY[0]) == Admitted()
     gate.forget("b")
     at = gate.open_until + SECOND - START

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.database import chunks, run_transaction
-from douban_pipeline.core.errors import SourceError, SourceSilent
+from douban_pipeline.core.errors import OthersFirst, SourceError, SourceSilent
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.douban.chain.progress import Progress
 from douban_pipeline.douban.services import Services
@@ -153,7 +153,7 @@ class Attempts:
             # Only this video's search was; what the others ask may well be answered.
             self.requeue(task, error.cause)
         except SourceError as error:
-            if isinstance(error, SOURCE_DOWN):
+            if isinstance(error, SOURCE_DOWN) and not isinstance(error, OthersFirst):
                 self._source_down = error
             self.requeue(task, error)
         except Exception as error:

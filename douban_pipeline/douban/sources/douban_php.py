@@ -215,11 +215,8 @@ def _data(answer: Any) -> dict[str, Any]:
         data = answer  # the form without an envelope
     code = answer.get("code", answer.get("status"))
     number = as_int(code)
-    if number in _GOOD_CODES and (code is None or number is not None):
-        if isinstance(data, dict) and data:
-            return data
-        if code is not None and "data" in answer and not data:
-            raise SourceUnavailable(SOURCE, "an answer without the subject")
+    if number in _GOOD_CODES and (code is None or number is not None) and isinstance(data, dict) and data:
+        return data
     raise error_of_body(SOURCE, code, answer.get("msg", answer.get("message", answer.get("error"))))
 
 

@@ -86,8 +86,8 @@ def read_json(source: str, body: bytes) -> Any:
 def error_of_body(source: str, code: object, message: object) -> SourceError:
     """Return the error that an error body (``code``, ``msg``) means.
 
-    Only words that speak of the subject make a `SubjectMissing`; an unknown message is an unhealthy source, so that a
-    wrong key or a broken interface never reads as "does not exist".
+    Only words that speak of the subject make a `SubjectMissing`; an unknown message is a failure, so that a wrong key
+    or a broken interface never reads as "does not exist".
     """
     number = as_int(code)
     text = html.unescape(str(message)).strip()[:200] if isinstance(message, str | int | float) else ""
@@ -98,4 +98,4 @@ def error_of_body(source: str, code: object, message: object) -> SourceError:
         return SourceThrottled(source, said)
     if (number == 404 or _MISSING.search(text)) and not _BROKEN.search(text):
         return SubjectMissing(source, said)
-    return SourceUnavailable(source, said)
+    return SourceUnavailable(source, f"an answer without data (code {code!s:.20}: {text or 'no message'})")

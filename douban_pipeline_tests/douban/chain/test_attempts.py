@@ -11,7 +11,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event
 
-from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.errors import (
+    GateClosed,
+    GateUnreadable,
+    OthersFirst,
+    SourceThrottled,
+    SourceUnavailable,
+    SourceWall,
+)
 from douban_pipeline.douban.chain.attempts import Attempts, RequeuedTask
 from douban_pipeline.douban.sources.errors import RETRY_AFTER, SubjectMismatch, SubjectMissing
 from douban_pipeline.douban.store.states import TaskStage, TaskType
@@ -63,6 +70,19 @@ def test_answers_come_back_with_their_task(library):
     assert run(attempts, tasks, lambda task: task.vod_id * 2, workers=3) == {n: n * 2 for n in range(1, 31)}
     assert (attempts.deferred, attempts.failed, attempts.left) == ([], [], 0)
     assert {task["status"] for task in library.tasks()} == {"RUNNING"}
+
+
+def test_a_video_that_must_not_be_the_probe_leaves_it_to_the_others(library):
+    tasks = leased(library, 7, 8, 67)
+
+    def call(task):
+        if task.vod_id == 7:
+            raise OthersFirst("douban", "HTTP 500", IN_AN_HOUR)
+        return "asked"
+
+    attempts = attempts_of(library)
+    assert run(attempts, tasks, call) == {8: "asked", 67: "asked"}
+    assert ([each.vod_id for each in attempts.deferred], attempts.failed) == ([7], [])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.core.errors import GateClosed, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.errors import GateClosed, SourceError, SourceThrottled, SourceUnavailable, SourceWall
+from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.demo.sample import load_subjects
@@ -106,3 +107,34 @@ def test_what_the_matcher_compares_is_read_alike_without_the_rest() -> None:
         compared = parse_subject(body, douban_id, compared_only=True)
         assert subject_facts(compared, "tv") == subject_facts(whole, "tv")
         assert (compared.summary, compared.picture, compared.writers) == ("", "", ())
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        Say({"code": 1, "msg": "ok", "data": {}}),
+        Say({"code": 1, "msg": "ok", "data": {"vod_name": "别的", "vod_douban_id": 1291546}}),
+        Say("<p>PHP Fatal error</p>", status=500),
+        Say("{"),
+    ],
+    ids=["no data", "another", "500", "garbage"],
+)
+def test_a_few_faulty_subjects_keep_no_other_waiting(house: House, source: Source, say: Say) -> None:
+    douban = client(house, source)
+    source.says(*[say] * 90)
+    for number in range(30):
+        with pytest.raises(SourceError) as caught:
+            douban.subject(1292053 + number % 5, max_age=None)
+        assert not isinstance(caught.value, GateClosed)
+    assert house.status().state is GateState.CLOSED
+    assert not house.gate.was_unhealthy("douban", house.clock.now())
+
+
+def test_what_a_gate_says_is_a_sentence(house: House, source: Source) -> None:
+    douban = client(house, source)
+    source.says(*[Say({"code": 1, "msg": "ok", "data": []})] * 40)
+    for number in range(IN_A_ROW):
+        with pytest.raises(SourceUnavailable):
+            douban.subject(1292053 + number, max_age=None)
+    assert house.status().state is GateState.OPEN
+    assert failure_text(house.status().reason) == "应答里没有数据（代码 1：ok）"
