@@ -136,7 +136,7 @@ def test_an_account_that_cannot_be_stored_stops_no_other(at: Stage, monkeypatch:
     ended = at.run("07:00")
     assert [*at.items()] == ["第 2 篇"]
     assert (ended.status, len(ended.findings)) == (SlotStatus.SUCCESS, 1)
-    assert "示例公众号：UnicodeEncodeError" in ended.error
+    assert "示例公众号：应答无法处理，见日志" in ended.error
 
 
 def test_short_summaries_of_feeds_are_no_doubles(tmp_path: Path) -> None:

@@ -95,6 +95,10 @@ WHY: Mapping[str, tuple[str, str]] = {
     ),
     "model": ("Articles are analysed by a language model, which wants a key.", "文章由语言模型分析，它要求密钥。"),
     "channels": ("A report is pushed to the channels that are set.", "报告只推送到已设置的渠道。"),
+    "alerts": (
+        "Alerts go to operators alone, and no channel of theirs is set.",
+        "告警只发给运维人员，而没有设置他们的渠道。",
+    ),
     "sources": ("The digest reads WeRSS or the followed sources.", "每日摘要读取 WeRSS 或关注来源。"),
     "worker": (
         "What visitors do is applied by a process of its own; without it comments wait.",
