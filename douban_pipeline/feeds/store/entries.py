@@ -93,8 +93,7 @@ def store_entries(
     for values in changed:
         where = entry.c.entry_id == values.pop("known_id")
         connection.execute(update(entry).where(where).values(**values, edits=entry.c.edits + 1))
-    times = [each.published_at for each in stored.new if each.published_at is not None]
-    stored.oldest_new = min(times, default=None)
+    stored.oldest_new = min((each.published_at for each in stored.new if each.published_at is not None), default=None)
     return stored
 
 
