@@ -196,10 +196,6 @@ def _write(writer: EntityWriter, batch: Sequence[Exchange]) -> list[Loaded]:
     # Equal moments keep the order of their lines.
     for exchange in sorted(batch, key=lambda each: each.fetched_at):
         reading = exchange.reading
-        language = None if reading.meaning is Meaning.GONE else exchange.request.language
-        if reading.key is not None and writer.knows_newer(reading.key, language, exchange.fetched_at):
-            found.append(_loaded(exchange, entity=reading.key, note="older than what is stored"))
-            continue
         if reading.meaning is Meaning.ENTITY and reading.entity is not None:
             raw = exchange.body
             if not is_full(reading.entity, raw):
@@ -215,11 +211,14 @@ def _write(writer: EntityWriter, batch: Sequence[Exchange]) -> list[Loaded]:
 
 
 def _write_entities(writer: EntityWriter, waiting: Sequence[tuple[Exchange, EntityAnswer]]) -> list[Loaded]:
-    stored = writer.write([answer for _, answer in waiting])
-    return [
-        _loaded(exchange, entity=each.key, change=each.change, full=each.full, note=_beside(each, exchange.request))
-        for (exchange, _), each in zip(waiting, stored, strict=True)
-    ]
+    found = []
+    for (exchange, _), each in zip(waiting, writer.write([answer for _, answer in waiting]), strict=True):
+        older = each.change is StoreResult.OLDER
+        note = each.change.value if older else _beside(each, exchange.request)
+        found.append(
+            _loaded(exchange, entity=each.key, change=None if older else each.change, full=each.full, note=note)
+        )
+    return found
 
 
 def _beside(stored: Stored, request: TmdbRequest) -> str:
@@ -231,7 +230,9 @@ def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
     if reading.meaning is Meaning.GONE:
         if reading.key is None:
             return _loaded(exchange, note="TMDB does not know this id of another site")
-        if writer.gone(reading.key):
+        if writer.knows_newer(reading.key, None, exchange.fetched_at):
+            return _loaded(exchange, entity=reading.key, note=StoreResult.OLDER.value)
+        if writer.gone(reading.key, exchange.fetched_at):
             return _loaded(exchange, entity=reading.key, change=StoreResult.GONE, note=reading.why)
         return _loaded(exchange, entity=reading.key, note=f"{reading.why}, and it is not known here")
     if reading.meaning is Meaning.MENTIONS:
@@ -248,10 +249,8 @@ def _write_other(writer: EntityWriter, exchange: Exchange) -> Loaded:
         said = ", ".join(f"{count} {change}" for change, count in sorted(changes.items()))
         return _loaded(exchange, entity=reading.key, note=f"translations: {said or 'none'}")
     if reading.meaning is Meaning.GENRES:
-        return _loaded(
-            exchange,
-            note=f"{genres.add(writer.connection, exchange.body, language, exchange.fetched_at)} new names of genres",
-        )
+        new = genres.add(writer.connection, exchange.body, language, writer.base, exchange.fetched_at)
+        return _loaded(exchange, note=f"{new} new names of genres")
     return _loaded(exchange, note=reading.why)
 
 

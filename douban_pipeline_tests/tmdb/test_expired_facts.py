@@ -240,8 +240,8 @@ def test_a_list_confirms_a_name_and_replaces_all_that_only_lists_say(store: Post
     later = NOW + 90 * DAY
     assert listed(later, title="A", popularity=3.0) == [("A", None, 3.0, later, later)]
     assert listed(NOW, **first) == [("A", None, 3.0, later, later)], "an older list"
-    assert listed(later + DAY, title="B", popularity=4.0) == [("A", None, 4.0, later, later + DAY)]
-    assert listed(later + 2 * DAY) == [("A", None, 4.0, later, later + DAY)], "it says nothing"
+    assert listed(later + DAY, title="B", popularity=4.0) == [("B", None, 4.0, later + DAY, later + DAY)]
+    assert listed(later + 2 * DAY) == [("B", None, 4.0, later + DAY, later + DAY)], "it says nothing"
 
 
 def test_an_export_that_is_loaded_daily_keeps_what_it_says(store: PostgresTmdbStore):

@@ -7,6 +7,7 @@ import json
 import lzma
 from collections import Counter
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,143 @@ def test_the_newer_recording_wins_in_any_order_and_twice_changes_nothing(
     again = [each for name in order for each in loaded(store, by_name[name])]
     assert {each.change for each in again} == {None, "unchanged"}
     assert [each.note for each in again if each.change is None] == ["older than what is stored"]
+
+
+def _at(day: int, path: str, body: Any, status: int = 200, language: str = "zh-CN", **query: str) -> dict[str, Any]:
+    recorded_at = f"2026-08-0{day}T00:00:00+00:00"
+    return exchange(path, body, status, language=language, **query) | {"recorded": recorded_at}
+
+
+GONE = {"success": False, "status_code": 34}
+GENRES = {"genres": [{"id": 18, "name": "剧情"}]}
+
+
+def _translated(day: int, title: str) -> dict[str, Any]:
+    item = {"iso_639_1": "en", "iso_3166_1": "US", "name": "English", "data": {"title": title, "overview": title}}
+    return _at(day, "movie/1/translations", {"id": 1, "translations": [item]})
+
+
+def _listed(day: int, title: str, language: str = "zh-CN", **more: Any) -> dict[str, Any]:
+    return _at(day, "movie/popular", {"results": [{"id": 1, "title": title, **more}]}, language=language)
+
+
+@pytest.mark.parametrize(
+    "recordings",
+    [
+        pytest.param([_at(day, "movie/1", movie(1, title=f"T{day}")) for day in (1, 2, 3)], id="full"),
+        pytest.param(
+            [
+                _at(1, "movie/1", movie(1, cast(2, "a", name="A"))),
+                _at(2, "movie/1", movie(1, cast(2, "a", name="B"), cast(3, "c", name="C"))),
+                _at(3, "movie/4", movie(4, cast(2, "d", name="D"))),
+            ],
+            id="people named by credits",
+        ),
+        pytest.param(
+            [
+                _at(1, "movie/1", movie(1, cast(2, "a", name="甲"))),
+                _at(2, "movie/4", movie(4, cast(2, "d", name="Jia")), language="en-US"),
+                _at(3, "person/popular", {"results": [{"id": 2, "name": "贾", "popularity": 1.0}]}),
+            ],
+            id="a person in two languages",
+        ),
+        pytest.param(
+            [
+                _at(1, "movie/1", movie(1, title="One"), language="en-US"),
+                _at(2, "movie/1", movie(1, title="一")),
+                _at(3, "movie/1", movie(1, title="Three"), language="en-US"),
+            ],
+            id="base language between",
+        ),
+        pytest.param(
+            [
+                _at(1, "movie/1", movie(1, title="T1"), language="en-US"),
+                _at(2, "movie/1", movie(1, title="T2"), language="de-DE"),
+                _at(3, "movie/1", movie(1, title="T3"), language="en-US"),
+            ],
+            id="no base language",
+        ),
+        pytest.param(
+            [
+                _at(1, "movie/1", {"id": 1, "title": "Old", "overview": "old"}, language="en-US"),
+                _at(2, "movie/1", {"id": 1, "title": "New", "overview": "new"}, language="en-US"),
+                _at(3, "movie/1", movie(1, title="新")),
+            ],
+            id="without credits",
+        ),
+        pytest.param(
+            [_at(1, "movie/1", {"id": 1, "title": "T1"}), _at(2, "movie/1", movie(1)), _at(3, "movie/1", {"id": 1})],
+            id="beside the base row in its language",
+        ),
+        pytest.param([_translated(day, f"T{day}") for day in (1, 2, 3)], id="lists of translations"),
+        pytest.param(
+            [_translated(3, "T3"), _at(1, "movie/1", {"id": 1, "title": "T1"}, language="en-US"), _translated(2, "T2")],
+            id="answer beside lists of translations",
+        ),
+        pytest.param(
+            [
+                _listed(1, "一", popularity=1.0, vote_count=9),
+                _listed(2, "Two", "en-US"),
+                _listed(3, "三", popularity=3.0),
+            ],
+            id="lists",
+        ),
+        pytest.param(
+            [
+                _listed(1, "一", popularity=1.0),
+                _listed(2, "Two", "en-US", popularity=2.0),
+                _listed(3, "Three", "de-DE", popularity=3.0),
+            ],
+            id="lists in two languages",
+        ),
+        pytest.param(
+            [_at(1, "movie/1", movie(1)), _at(2, "movie/1", GONE, 404), _listed(3, "T3", popularity=1.0)], id="gone"
+        ),
+        pytest.param(
+            [_at(1, "movie/1", movie(1)), _at(2, "movie/1", GONE, 404), _at(3, "movie/1", movie(1, title="B"))],
+            id="gone and back",
+        ),
+        pytest.param(
+            [_at(1, "movie/1", movie(1)), _at(2, "movie/1", movie(1, title="B")), _at(3, "movie/1", GONE, 404)],
+            id="gone at last",
+        ),
+        pytest.param(
+            [
+                _at(1, "genre/movie/list", GENRES),
+                _at(2, "genre/movie/list", {"genres": [{"id": 18, "name": "Drama"}]}, language="en-US"),
+                _at(3, "movie/1", movie(1, genres=[{"id": 18, "name": "戏剧"}])),
+            ],
+            id="genres",
+        ),
+    ],
+)
+def test_the_same_is_kept_whatever_the_order_of_three_recordings(
+    store: PostgresTmdbStore, tmp_path: Path, recordings: list[dict[str, Any]]
+):
+    kept = {}
+    for order in permutations(range(3)):
+        with store.transaction() as connection:
+            connection.execute(
+                "TRUNCATE tmdb.movies, tmdb.people, tmdb.tv_shows, tmdb.genres, tmdb.name_sounds CASCADE"
+            )
+        for each in order:
+            loaded(store, write(tmp_path / f"{each}.jsonl", recordings[each]))
+        kept[order] = {table: _contents(store, table) for table in _TABLES}
+    for order, contents in kept.items():
+        assert contents == kept[0, 1, 2], order
+
+
+_TABLES = (
+    *("movies", "people", "tv_shows", "genres", "name_sounds"),
+    *("movie_translations", "person_translations", "tv_translations"),
+)
+
+
+def _contents(store: PostgresTmdbStore, table: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a table without the times at which this store came to see them."""
+    seen = "- 'first_seen_at' - 'changed_at'" + ("" if table == "genres" else " - 'last_seen_at'")
+    with store.transaction() as connection:
+        return connection.execute(f"SELECT to_jsonb(t) {seen} FROM tmdb.{table} AS t ORDER BY 1").fetchall()
 
 
 def test_lines_without_a_date_are_as_old_as_their_file(store: PostgresTmdbStore, tmp_path: Path):

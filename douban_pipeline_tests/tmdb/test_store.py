@@ -91,15 +91,16 @@ def test_credits_make_stubs_that_never_replace_what_is_full(store: PostgresTmdbS
     assert rows(store, "SELECT data_state FROM tmdb.movies WHERE tmdb_id = 7") == [("full",)]
 
 
-def test_a_stub_is_called_what_the_last_change_of_the_graph_calls_it(store: PostgresTmdbStore):
+def test_a_stub_is_called_what_the_newest_answer_calls_it(store: PostgresTmdbStore):
     put(store, movie(1, cast(2, "a", name="A")), movie(3, cast(2, "b", name="B")))
     assert rows(store, "SELECT name FROM tmdb.people") == [("B",)]
     put(store, movie(1, cast(2, "a", name="A"), popularity=0.1))
-    assert rows(store, "SELECT name FROM tmdb.people") == [("B",)], "the graph was not told of anything"
+    assert rows(store, "SELECT name FROM tmdb.people") == [("A",)]
     store.write(
         lambda writer: writer.mention(EntityType.PERSON, [{"id": 2, "name": "C", "popularity": 3}], "zh-CN", NOW)
     )
-    assert rows(store, "SELECT name, popularity FROM tmdb.people") == [("B", 3.0)]
+    assert rows(store, "SELECT name, popularity FROM tmdb.people") == [("C", 3.0)]
+    assert ("person", 2, "upsert") in [each[:3] for each in queued(store)], "the graph is told"
 
 
 def test_what_has_no_credits_is_kept_beside_the_base_row(store: PostgresTmdbStore):
@@ -191,7 +192,7 @@ def test_people_who_credit_a_title_are_found(store: PostgresTmdbStore):
 
 def test_what_is_gone_is_marked_and_comes_back(store: PostgresTmdbStore):
     put(store, movie(1))
-    assert store.write(lambda writer: [writer.gone(FILM), writer.gone(FILM)]) == [True, False]
+    assert store.write(lambda writer: [writer.gone(FILM, NOW), writer.gone(FILM, NOW)]) == [True, False]
     assert queued(store) == [("movie", 1, "delete", 2)]
     assert put(store, movie(1)) == [StoreResult.NEW]
     assert queued(store) == [("movie", 1, "upsert", 3)]

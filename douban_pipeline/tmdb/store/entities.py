@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ class StoreResult(StrEnum):
     NEW = "new"
     """It did not exist, or only as a stub."""
     UNCHANGED = "unchanged"
+    OLDER = "older than what is stored"
     CHANGED = "changed, not in the graph"
     GRAPH = "changed in the graph"
     GONE = "gone"
@@ -159,26 +160,25 @@ class EntityWriter:
                     yield item
 
         found, said = self._store(entity, changed()), dict[str | None, datetime]()
-        seen = self._touch(table, same) if same else {}
+        seen = self._touch(table, same) if same else set()
         for item in same:
             if item.key.tmdb_id in seen:
                 found[item.key.tmdb_id] = Stored(item.key, StoreResult.UNCHANGED, full=True)
-                if _on_another_day(seen[item.key.tmdb_id], item.answer):
-                    self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
-                    said[name_of(entity, item.answer.raw)] = item.answer.fetched_at
+                self._name_others(project(entity, item.answer.raw).others, item.answer, queued=False)
+                said[name_of(entity, item.answer.raw)] = item.answer.fetched_at
         if meanwhile := [item for item in same if item.key.tmdb_id not in seen]:
             found |= self._store(entity, meanwhile)
         pinyin.record(self.connection, said)
         return [found[tmdb_id] for tmdb_id in ids]
 
-    def _touch(self, table: EntityTable, rows: Sequence[_Prepared]) -> dict[int, datetime]:
+    def _touch(self, table: EntityTable, rows: Sequence[_Prepared]) -> set[int]:
         parameters = {
             "ids": [item.key.tmdb_id for item in rows],
             "hashes": [item.raw_hash for item in rows],
             "languages": [item.answer.language for item in rows],
             "fetched": [item.answer.fetched_at for item in rows],
         }
-        return dict(self.connection.execute(table.touch, parameters).fetchall())
+        return {tmdb_id for (tmdb_id,) in self.connection.execute(table.touch, parameters)}
 
     def _store(self, entity: EntityType, items: Iterable[_Prepared]) -> dict[int, Stored]:
         """Store full answers of one type whose text differs from the stored one; return the results by id."""
@@ -209,17 +209,16 @@ class EntityWriter:
             rows = {row[0]: row[1:] for result in cursor.results() for row in result.fetchall()} if others else {}
         found, said = dict[int, Stored](), dict[str | None, datetime]()
         for item, named in others:
-            stored, state, before, gone_at, queued, fetched_at, called = rows[item.key.tmdb_id]
-            if not stored:
+            stored, state, before, language, gone_at, queued = rows[item.key.tmdb_id]
+            if not stored and language != item.answer.language:
                 found[item.key.tmdb_id] = self._translate(item)
                 continue
-            another_day = _on_another_day(fetched_at, item.answer)
-            if queued or another_day:
-                self._name_others(named, item.answer, queued=queued)
-            name = name_of(entity, item.answer.raw)
-            if another_day or name != called:
-                said[name] = item.answer.fetched_at
-            if state != "full" or gone_at is not None:
+            # What an older answer names may be named by no other.
+            self._name_others(named, item.answer, queued=queued)
+            said[name_of(entity, item.answer.raw)] = item.answer.fetched_at
+            if not stored:
+                change = StoreResult.OLDER
+            elif state != "full" or gone_at is not None:
                 change = StoreResult.NEW
             elif queued:
                 change = StoreResult.GRAPH
@@ -259,57 +258,44 @@ class EntityWriter:
                 self._name_stubs(TYPES[label], items, language)
         self._named.clear()
 
-    def _name_stubs(self, entity: EntityType, items: Mapping[int, _Named], language: str) -> None:
-        """Write names of stubs, and queue those stubs of whose new name no queued answer tells the graph."""
-        table = TABLES[entity]
-        untold = sorted(tmdb_id for tmdb_id, named in items.items() if not named.queued)
+    def _name_stubs(self, entity: EntityType, items: Mapping[int, _Named], language: str) -> int:
+        """Insert or name stubs, and queue those of whose new name no queued answer tells the graph; return how many
+        are new."""
+        if not items:
+            return 0
+        table, ids = TABLES[entity], sorted(items)
+        untold = [tmdb_id for tmdb_id in ids if not items[tmdb_id].queued]
         before = {}
         if untold:
             for tmdb_id, full, *shown in self.connection.execute(table.rows, {"ids": untold}):
                 before[tmdb_id] = None if full else shown
-        rows = self._insert_stubs(
-            entity,
-            {tmdb_id: named.properties for tmdb_id, named in items.items()},
-            {tmdb_id: named.said_at for tmdb_id, named in items.items()},
-            language,
-            listed=False,
-        )
+        parameters: dict[str, Any] = {"ids": ids, "language": language, "base": self.base}
+        parameters |= {name: [items[tmdb_id].properties.get(name) for tmdb_id in ids] for name in table.columns}
+        parameters["times"] = [items[tmdb_id].said_at for tmdb_id in ids]
+        rows = self.connection.execute(table.stubs, parameters).fetchall()
+        said = {
+            name: items[tmdb_id].said_at
+            for tmdb_id, _, name, *_ in rows
+            if name == items[tmdb_id].properties.get(table.shown[0])
+        }
+        pinyin.record(self.connection, said)
         renamed = [
             tmdb_id for tmdb_id, _, *shown in rows if before.get(tmdb_id) is not None and before[tmdb_id] != shown
         ]
         if renamed:
             self.connection.execute(table.requeue, {"ids": renamed})
+        return sum(is_new for _, is_new, *_ in rows)
 
     def mention(
         self, entity: EntityType, items: Iterable[Mapping[str, Any]], language: str, fetched_at: datetime
     ) -> int:
-        """Insert stubs of the unknown entities in a list that TMDB sent at ``fetched_at``; return how many."""
-        columns = {tmdb_id: columns_of(entity, item) for item in items if (tmdb_id := id_of(item.get("id")))}
-        times = dict.fromkeys(columns, fetched_at)
-        return sum(is_new for _, is_new, *_ in self._insert_stubs(entity, columns, times, language, listed=True))
-
-    def _insert_stubs(
-        self,
-        entity: EntityType,
-        items: Mapping[int, Mapping[str, Any]],
-        times: Mapping[int, datetime],
-        language: str,
-        *,
-        listed: bool,
-    ) -> list[tuple[Any, ...]]:
-        """Insert or update stubs; return id, whether it is new, and its shown columns, of each that was written."""
-        if not items:
-            return []
-        table = TABLES[entity]
-        ids = sorted(items)
-        parameters: dict[str, Any] = {"ids": ids, "language": language, "base": self.base}
-        parameters |= {name: [items[tmdb_id].get(name) for tmdb_id in ids] for name in table.columns}
-        parameters["times"] = [times[tmdb_id] for tmdb_id in ids]
-        query = table.listed_stubs if listed else table.credit_stubs
-        rows = self.connection.execute(query, parameters).fetchall()
-        said = {name: times[tmdb_id] for tmdb_id, _, name, *_ in rows if name == items[tmdb_id].get(table.shown[0])}
-        pinyin.record(self.connection, said)
-        return rows
+        """Insert or name stubs of the entities in a list that TMDB sent at ``fetched_at``; return how many are new."""
+        named = {
+            tmdb_id: _Named(columns_of(entity, item), fetched_at, queued=False)
+            for item in items
+            if (tmdb_id := id_of(item.get("id")))
+        }
+        return self._name_stubs(entity, named, language)
 
     def _translate(self, item: _Prepared) -> Stored:
         """Store an answer that cannot be the base row: in another language, or without the credits."""
@@ -349,14 +335,13 @@ class EntityWriter:
             found.append(self._write_translation(key, texts, common, is_item=True))
         return found
 
-    def gone(self, key: EntityKey) -> bool:
-        """Record that TMDB no longer has an entity; return whether it was known and not recorded as gone."""
-        return bool(self.connection.execute(TABLES[key.type].mark_gone, {"tmdb_id": key.tmdb_id}).fetchone())
+    def gone(self, key: EntityKey, recorded: datetime | None = None) -> bool:
+        """Record that TMDB no longer has an entity; return whether it was known and not recorded as gone.
 
-
-def _on_another_day(before: datetime | None, answer: EntityAnswer) -> bool:
-    """Return whether the previous answer is of an earlier day (UTC): then what this one names is confirmed."""
-    return before is not None and before.astimezone(UTC).date() < answer.fetched_at.astimezone(UTC).date()
+        Of a recorded answer the time is noted even if the entity is unknown: an older answer may follow.
+        """
+        parameters = {"tmdb_id": key.tmdb_id, "recorded": recorded}
+        return bool(self.connection.execute(TABLES[key.type].mark_gone, parameters).fetchone())
 
 
 def entity_key(answer: EntityAnswer) -> EntityKey:

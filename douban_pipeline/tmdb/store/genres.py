@@ -6,32 +6,38 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from psycopg import Connection
+from psycopg import Connection, sql
 
+from douban_pipeline.tmdb.store.statements import outranks
 from douban_pipeline.tmdb.values import id_of, items_of, text_of
 
 
-def name(connection: Connection, said: Mapping[int, tuple[Any, datetime]], language: str, base: str) -> None:
-    """Store names that titles said in a language; the base language takes precedence, then the newer name.
+def name(connection: Connection, said: Mapping[int, tuple[Any, datetime]], language: str, base: str) -> int:
+    """Store names that were said in a language; the base language takes precedence, then the newer name.
 
     Args:
         connection: A connection in a transaction.
         said: The names with their times, by id.
         language: Their language.
         base: The base language.
+
+    Returns:
+        How many of the genres are new.
     """
     ids = sorted(said)
-    connection.execute(
-        """
-        INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language, last_seen_at)
-        SELECT seen.tmdb_id, seen.name, %(language)s, seen.said_at
-        FROM unnest(%(ids)s::int[], %(names)s::text[], %(times)s::timestamptz[]) AS seen (tmdb_id, name, said_at)
-        ON CONFLICT (tmdb_id) DO UPDATE
-        SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = EXCLUDED.last_seen_at
-        WHERE (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
-          AND kept.last_seen_at <= EXCLUDED.last_seen_at
-          AND (kept.name IS DISTINCT FROM EXCLUDED.name OR kept.last_seen_at::date < EXCLUDED.last_seen_at::date)
-        """,
+    rows = connection.execute(
+        sql.SQL(
+            """
+            INSERT INTO tmdb.genres AS kept (tmdb_id, name, raw_language, last_seen_at)
+            SELECT seen.tmdb_id, seen.name, %(language)s, seen.said_at
+            FROM unnest(%(ids)s::int[], %(names)s::text[], %(times)s::timestamptz[]) AS seen (tmdb_id, name, said_at)
+            ON CONFLICT (tmdb_id) DO UPDATE
+            SET name = EXCLUDED.name, raw_language = EXCLUDED.raw_language, last_seen_at = EXCLUDED.last_seen_at
+            WHERE {outranks} AND (kept.name, kept.raw_language, kept.last_seen_at)
+              IS DISTINCT FROM (EXCLUDED.name, EXCLUDED.raw_language, EXCLUDED.last_seen_at)
+            RETURNING xmax = 0
+            """
+        ).format(outranks=outranks("last_seen_at")),
         {
             "ids": ids,
             "names": [said[each][0] for each in ids],
@@ -40,19 +46,13 @@ def name(connection: Connection, said: Mapping[int, tuple[Any, datetime]], langu
             "base": base,
         },
     )
+    return sum(is_new for (is_new,) in rows)
 
 
-def add(connection: Connection, body: object, language: str, fetched_at: datetime) -> int:
-    """Store the unknown names of a list that TMDB sent at ``fetched_at``; return how many."""
-    new = 0
-    for item in items_of(body, "genres"):
-        if (tmdb_id := id_of(item.get("id"))) is not None:
-            new += connection.execute(
-                "INSERT INTO tmdb.genres (tmdb_id, name, raw_language, last_seen_at) VALUES (%s, %s, %s, %s) "
-                "ON CONFLICT DO NOTHING",
-                (tmdb_id, text_of(item.get("name")), language, fetched_at),
-            ).rowcount
-    return new
+def add(connection: Connection, body: object, language: str, base: str, fetched_at: datetime) -> int:
+    """Store the names of a list that TMDB sent at ``fetched_at``; return how many genres are new."""
+    listed = ((id_of(item.get("id")), text_of(item.get("name"))) for item in items_of(body, "genres"))
+    return name(connection, {tmdb_id: (text, fetched_at) for tmdb_id, text in listed if tmdb_id}, language, base)
 
 
 def names(connection: Connection, ids: Iterable[int]) -> dict[int, str | None]:

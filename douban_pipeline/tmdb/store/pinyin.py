@@ -37,7 +37,7 @@ def sounds_of(name: str) -> tuple[str, str] | None:
 
 
 def record(connection: Connection, names: Mapping[str | None, datetime]) -> None:
-    """Write down how names sound, with when TMDB said them; a later time of a known name is kept once a day."""
+    """Write down how names sound, with when TMDB said them last."""
     sounds = {name: found for name in sorted(filter(None, names)) if (found := sounds_of(name))}
     if not sounds:
         return
@@ -46,7 +46,7 @@ def record(connection: Connection, names: Mapping[str | None, datetime]) -> None
         """
         INSERT INTO tmdb.name_sounds AS kept (name, initials, pinyin, said_at)
         SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[])
-        ON CONFLICT (name) DO UPDATE SET said_at = EXCLUDED.said_at WHERE kept.said_at::date < EXCLUDED.said_at::date
+        ON CONFLICT (name) DO UPDATE SET said_at = EXCLUDED.said_at WHERE kept.said_at < EXCLUDED.said_at
         """,
         ([*sounds], [*initials], [*whole], [names[name] for name in sounds]),
     )

@@ -1,5 +1,8 @@
 """SQL of the entity tables, built once per table from its columns; values are always parameters.
 
+Whatever the order in which answers arrive, the newest one of the base language is kept; without one, the newest of the
+language that sorts last (zh-TW before en-US).
+
 Comparing and queueing for the graph is one statement: between a comparison and a later write another writer could
 store something else, and the graph would never receive it.
 """
@@ -14,6 +17,14 @@ from psycopg import sql
 from douban_pipeline.tmdb.projection import SHOWN
 from douban_pipeline.tmdb.store.tables import SCHEMA
 from douban_pipeline.tmdb.types import EntityType
+
+
+def outranks(fetched_at: str = "fetched_at", language: str = "raw_language") -> sql.Composed:
+    """Return the condition that the new row's answer replaces the kept row's."""
+    rank = "({0}.{2} = %(base)s, {0}.{2}, {0}.{1})"
+    new, kept = (rank.format(row, fetched_at, language) for row in ("EXCLUDED", "kept"))
+    return sql.SQL(f"{new} >= {kept}").format()
+
 
 ENQUEUE = """
     INSERT INTO tmdb.neo4j_etl_outbox AS pending (entity_type, tmdb_id, raw_hash, graph_hash, action, request_id)
@@ -103,18 +114,18 @@ class EntityTable:
     @cached_property
     def touch(self) -> sql.Composed:
         """Mark unchanged full rows as seen again, and queue those whose credits are contested: of two answers the
-        newer one counts; returns the ids of those that were unchanged, and when they were fetched before."""
+        newer one counts; returns the ids of those that were unchanged."""
         return self._fill(
             """
             WITH touched AS (
                 UPDATE {table} AS kept SET last_seen_at = now(), fetched_at = GREATEST(kept.fetched_at, seen.fetched_at)
                 FROM unnest(%(ids)s::int[], %(hashes)s::text[], %(languages)s::text[], %(fetched)s::timestamptz[])
-                    AS seen (tmdb_id, raw_hash, raw_language, fetched_at) JOIN {table} AS old USING (tmdb_id)
+                    AS seen (tmdb_id, raw_hash, raw_language, fetched_at)
                 WHERE kept.tmdb_id = seen.tmdb_id AND kept.raw_hash = seen.raw_hash
                   AND kept.raw_language = seen.raw_language AND kept.gone_at IS NULL
-                RETURNING kept.tmdb_id, kept.raw_hash, kept.graph_hash, old.fetched_at AS before
+                RETURNING kept.tmdb_id, kept.raw_hash, kept.graph_hash
             ), queued AS ({enqueue})
-            SELECT tmdb_id, before FROM touched
+            SELECT tmdb_id FROM touched
             """,
             enqueue=sql.SQL(ENQUEUE).format(
                 source=sql.SQL(
@@ -134,8 +145,8 @@ class EntityTable:
         """Store full answers about different entities, given as arrays, and queue those for the graph whose part there
         changed, or whose credits are contested.
 
-        Returns of each its id, whether it was stored (it is not if the row is in another language), state and hash of
-        the previous row, when it was gone, whether it was queued, when the previous row was fetched, and its name.
+        Returns of each its id, whether it was stored (not if the row outranks it), state, hash and language of the
+        previous row, when it was gone, and whether it was queued.
         """
         return self._fill(
             """
@@ -146,18 +157,18 @@ class EntityTable:
                 ) AS seen (tmdb_id, {columns}, language, raw, raw_hash, graph_hash, fetched_at)
             ), old AS MATERIALIZED (
                 SELECT kept.tmdb_id, data_state, kept.raw_hash, kept.graph_hash, gone_at, raw_language, kept.raw,
-                       kept.fetched_at, kept.{name} AS name
+                       kept.fetched_at
                 FROM {table} AS kept WHERE tmdb_id = ANY(%(ids)s::int[]) ORDER BY tmdb_id FOR UPDATE
             ), given AS MATERIALIZED (
                 SELECT count(*) AS rows_before FROM old
             ), kept AS (
-                -- A makeshift in another language gives way to the base language, and stays as a translation.
-                INSERT INTO {translations} ({owner}, language, {texts}, raw, raw_hash, fetched_at)
+                -- A makeshift in another language that gives way stays as a translation.
+                INSERT INTO {translations} AS kept ({owner}, language, {texts}, raw, raw_hash, fetched_at)
                 SELECT old.tmdb_id, raw_language, {texts_of_raw}, old.raw, old.raw_hash, old.fetched_at
                 FROM old JOIN seen USING (tmdb_id)
-                WHERE data_state = 'full' AND raw_language <> seen.language AND seen.language = %(base)s
-                ON CONFLICT ({owner}, language) DO UPDATE SET
-                    raw = EXCLUDED.raw, raw_hash = EXCLUDED.raw_hash, fetched_at = EXCLUDED.fetched_at
+                WHERE data_state = 'full' AND raw_language <> seen.language
+                  AND (seen.language = %(base)s, seen.language) > (raw_language = %(base)s, raw_language)
+                ON CONFLICT ({owner}, language) DO UPDATE SET {translation} WHERE {newer_translation}
             ), stored AS (
                 INSERT INTO {table} AS kept
                     (tmdb_id, {columns}, raw_language, data_state, raw, raw_hash, graph_hash, fetched_at)
@@ -166,17 +177,20 @@ class EntityTable:
                 ON CONFLICT (tmdb_id) DO UPDATE SET
                     {assigned}, raw_language = EXCLUDED.raw_language, data_state = 'full', raw = EXCLUDED.raw,
                     raw_hash = EXCLUDED.raw_hash, graph_hash = EXCLUDED.graph_hash,
-                    fetched_at = EXCLUDED.fetched_at, last_seen_at = now(), gone_at = NULL, listed_at = NULL
-                WHERE kept.data_state = 'stub' OR kept.raw_language = EXCLUDED.raw_language
-                   OR EXCLUDED.raw_language = %(base)s
-                RETURNING tmdb_id, raw_hash, graph_hash
+                    fetched_at = EXCLUDED.fetched_at, last_seen_at = now(), listed_at = NULL,
+                    gone_at = CASE WHEN kept.gone_at > EXCLUDED.fetched_at THEN kept.gone_at END
+                WHERE kept.data_state = 'stub' OR {outranks}
+                RETURNING tmdb_id, raw_hash, graph_hash, gone_at
             ), queued AS ({enqueue})
-            SELECT seen.tmdb_id, stored.tmdb_id IS NOT NULL, data_state, old.raw_hash, gone_at,
-                   queued.tmdb_id IS NOT NULL, old.fetched_at, old.name
+            SELECT seen.tmdb_id, stored.tmdb_id IS NOT NULL, data_state, old.raw_hash, old.raw_language, old.gone_at,
+                   queued.tmdb_id IS NOT NULL
             FROM seen LEFT JOIN stored USING (tmdb_id) LEFT JOIN old USING (tmdb_id) LEFT JOIN queued USING (tmdb_id)
             """,
             arrays=self._arrays,
             assigned=_assigned(self.columns),
+            outranks=outranks(),
+            translation=self._translation,
+            newer_translation=sql.SQL(_NEWER_TRANSLATION),
             texts=_names(self.translated),
             texts_of_raw=sql.SQL(", ").join(
                 sql.SQL("old.raw->>{}").format(sql.Literal(name)) for name in self.translated
@@ -185,17 +199,24 @@ class EntityTable:
                 source=sql.SQL(
                     """
                     SELECT {}, tmdb_id, raw_hash, graph_hash, 'upsert', %(request_id)s
-                    FROM stored WHERE NOT EXISTS (
+                    FROM stored WHERE stored.gone_at IS NULL AND (NOT EXISTS (
                         SELECT FROM old WHERE old.tmdb_id = stored.tmdb_id AND data_state = 'full' AND gone_at IS NULL
                            AND old.graph_hash = stored.graph_hash
                     ) OR EXISTS (
                         SELECT FROM tmdb.credit_claim AS claim
                         WHERE claim.entity_type = {} AND claim.tmdb_id = stored.tmdb_id
-                    ) ORDER BY tmdb_id
+                    )) ORDER BY tmdb_id
                     """
                 ).format(sql.Literal(self.entity.value), sql.Literal(self.entity.value))
             ),
         )
+
+    @property
+    def _translation(self) -> sql.Composed:
+        return sql.SQL(
+            "{}, raw = CASE WHEN kept.raw_hash = EXCLUDED.raw_hash THEN kept.raw ELSE EXCLUDED.raw END, "
+            "raw_hash = EXCLUDED.raw_hash, fetched_at = EXCLUDED.fetched_at, last_seen_at = now()"
+        ).format(_assigned(self.translated))
 
     @property
     def _arrays(self) -> sql.Composed:
@@ -205,68 +226,33 @@ class EntityTable:
         )
 
     @cached_property
-    def credit_stubs(self) -> sql.Composed:
-        """Insert stubs named by credits, and update the names of existing ones, or that they were said on that day."""
-        return self._stubs(
-            """
-            SET {assigned_shown}, raw_language = EXCLUDED.raw_language, fetched_at = EXCLUDED.fetched_at,
-                last_seen_at = now()
-            WHERE kept.data_state = 'stub' AND (
-                {nameless} OR (
-                    (kept.raw_language = EXCLUDED.raw_language OR EXCLUDED.raw_language = %(base)s)
-                    AND kept.fetched_at <= EXCLUDED.fetched_at
-                    AND (({shown}) IS DISTINCT FROM ({excluded}) OR kept.fetched_at::date < EXCLUDED.fetched_at::date)
-                )
-            )
-            """
+    def stubs(self) -> sql.Composed:
+        """Insert stubs of what credits or lists name, and update names and listed columns of existing ones, each by its
+        own time; what names nothing, or has no popularity, changes nothing. Returns ids, whether new, shown columns."""
+        named = sql.SQL("(({0} > 0 AND {1} = 0) OR (({0} > 0 OR {1} = 0) AND {2}))").format(
+            *(sql.SQL("num_nonnulls({})").format(_of(row, self.shown)) for row in ("excluded", "kept")), outranks()
         )
-
-    @cached_property
-    def listed_stubs(self) -> sql.Composed:
-        """Insert stubs named by a list; for existing ones update only when they were seen, and what lists alone say.
-
-        Their names are kept, because only changes of the graph report names to the graph; the list may only confirm
-        them, or name what has no name.
-        """
-        return self._stubs(
-            """
-            SET last_seen_at = now(), {assigned_listed},
-                listed_at = CASE WHEN {older_list} THEN kept.listed_at ELSE EXCLUDED.listed_at END,
-                {assigned_names},
-                fetched_at = CASE WHEN {confirmed} THEN EXCLUDED.fetched_at ELSE kept.fetched_at END
-            WHERE kept.data_state = 'stub'
-            """
-        )
-
-    def _stubs(self, update: str) -> sql.Composed:
-        nameless = sql.SQL("num_nonnulls({}) = 0").format(_of("kept", self.shown))
-        same = sql.SQL("(({}) IS NOT DISTINCT FROM ({}) AND kept.fetched_at < EXCLUDED.fetched_at)").format(
-            _of("kept", self.shown), _of("excluded", self.shown)
-        )
-        confirmed = sql.SQL("({} OR {})").format(nameless, same)
-        older_list = sql.SQL("(EXCLUDED.popularity IS NULL OR kept.listed_at > EXCLUDED.fetched_at)")
+        listed = sql.SQL("(EXCLUDED.listed_at >= COALESCE(kept.listed_at, '-infinity'))")
         return self._fill(
             """
             INSERT INTO {table} AS kept (tmdb_id, {columns}, fetched_at, raw_language, data_state, listed_at)
-            SELECT seen.*, %(language)s, 'stub', {listed_at}
+            SELECT seen.*, %(language)s, 'stub', CASE WHEN popularity IS NOT NULL THEN seen.fetched_at END
             FROM unnest(%(ids)s::int[], {arrays}, %(times)s::timestamptz[]) AS seen ({names}) ORDER BY 1
-            ON CONFLICT (tmdb_id) DO UPDATE {update}
-            RETURNING tmdb_id, xmax = 0, {shown_columns}
+            ON CONFLICT (tmdb_id) DO UPDATE SET last_seen_at = now(), {assigned_names}, {assigned_listed}
+            WHERE kept.data_state = 'stub' AND (
+                ({named} AND (kept.fetched_at, kept.raw_language, {shown}) IS DISTINCT FROM
+                             (EXCLUDED.fetched_at, EXCLUDED.raw_language, {excluded})) OR {listed}
+            )
+            RETURNING tmdb_id, xmax = 0, {shown}
             """,
             arrays=self._arrays,
             names=_names(("tmdb_id", *self.columns, "fetched_at")),
-            listed_at=sql.SQL("seen.fetched_at" if "{confirmed}" in update else "NULL"),
-            shown_columns=_of("kept", self.shown),
-            update=sql.SQL(update).format(
-                assigned_shown=_assigned(self.shown),
-                nameless=nameless,
-                shown=_of("kept", self.shown),
-                excluded=_of("excluded", self.shown),
-                confirmed=confirmed,
-                older_list=older_list,
-                assigned_listed=_chosen(self.listed, older_list),
-                assigned_names=_chosen((*self.shown, "raw_language"), sql.SQL("NOT {}").format(confirmed)),
-            ),
+            named=named,
+            listed=listed,
+            shown=_of("kept", self.shown),
+            excluded=_of("excluded", self.shown),
+            assigned_names=_chosen((*self.shown, "raw_language", "fetched_at"), named),
+            assigned_listed=_chosen((*self.listed, "listed_at"), listed),
         )
 
     @cached_property
@@ -283,7 +269,8 @@ class EntityTable:
 
     @cached_property
     def translate(self) -> sql.Composed:
-        """Store an answer in another language, or an item of the list of translations; the former takes precedence.
+        """Store an answer in another language, or an item of the list of translations; the former takes precedence,
+        then the newer one.
 
         Returns one row: the previous hash, if there was a row.
         """
@@ -295,32 +282,39 @@ class EntityTable:
                 INSERT INTO {translations} AS kept ({owner}, language, {texts}, raw, raw_hash, fetched_at)
                 SELECT %(tmdb_id)s, %(language)s, {values}, %(raw)s::jsonb, %(raw_hash)s, %(fetched_at)s
                 FROM (SELECT count(*) FROM old) AS given
-                ON CONFLICT ({owner}, language) DO UPDATE SET
-                    {assigned},
-                    raw = CASE WHEN kept.raw_hash = EXCLUDED.raw_hash THEN kept.raw ELSE EXCLUDED.raw END,
-                    raw_hash = EXCLUDED.raw_hash, fetched_at = EXCLUDED.fetched_at, last_seen_at = now()
-                WHERE NOT %(item)s OR NOT kept.raw ? 'id'
+                ON CONFLICT ({owner}, language) DO UPDATE SET {translation} WHERE {newer_translation}
                 RETURNING 1
             )
             SELECT (SELECT raw_hash FROM old), (SELECT count(*) FROM stored) > 0
             """,
             texts=_names(self.translated),
             values=sql.SQL(", ").join(sql.Placeholder(name) for name in self.translated),
-            assigned=_assigned(self.translated),
+            translation=self._translation,
+            newer_translation=sql.SQL(_NEWER_TRANSLATION),
         )
 
     @cached_property
     def mark_gone(self) -> sql.Composed:
-        """Mark an entity as gone, and queue it; returns a row if it was known and not gone yet."""
+        """Mark an entity as gone now or when it was recorded, unless a newer answer is stored, and queue it; returns a
+        row if it was known and not gone yet. An unknown one is marked, too, if that was recorded."""
         return self._fill(
             """
-            WITH gone AS (
-                UPDATE {table} SET gone_at = now() WHERE tmdb_id = %(tmdb_id)s AND gone_at IS NULL
-                RETURNING tmdb_id, data_state, raw_hash, graph_hash
-            ), queued AS ({enqueue})
-            SELECT tmdb_id FROM gone
+            WITH old AS MATERIALIZED (
+                SELECT tmdb_id, gone_at FROM {table} WHERE tmdb_id = %(tmdb_id)s FOR UPDATE
+            ), gone AS (
+                UPDATE {table} AS kept SET gone_at = COALESCE(%(recorded)s::timestamptz, now()) FROM old
+                WHERE kept.tmdb_id = old.tmdb_id AND (old.gone_at IS NULL OR old.gone_at < %(recorded)s::timestamptz)
+                  AND (data_state = 'stub' OR %(recorded)s::timestamptz IS NULL OR fetched_at <= %(recorded)s)
+                RETURNING kept.tmdb_id, data_state, raw_hash, graph_hash, old.gone_at AS before
+            ), queued AS ({enqueue}), marked AS (
+                INSERT INTO {table} (tmdb_id, data_state, fetched_at, gone_at)
+                SELECT %(tmdb_id)s, 'stub', %(recorded)s, %(recorded)s
+                WHERE %(recorded)s::timestamptz IS NOT NULL AND NOT EXISTS (SELECT FROM old)
+                ON CONFLICT (tmdb_id) DO NOTHING
+            )
+            SELECT tmdb_id FROM gone WHERE before IS NULL
             """,
-            enqueue=self._queue_deletes("gone", "data_state = 'full'"),
+            enqueue=self._queue_deletes("gone", "data_state = 'full' AND before IS NULL"),
         )
 
     def _queue_deletes(self, source: str, condition: str) -> sql.Composed:
@@ -375,12 +369,18 @@ def _of(row: str, columns: tuple[str, ...]) -> sql.Composed:
     return sql.SQL(", ").join(sql.Identifier(row, name) for name in columns)
 
 
-def _chosen(columns: tuple[str, ...], kept: sql.Composable) -> sql.Composed:
-    """Return assignments of the new values, except where ``kept`` is true."""
+def _chosen(columns: tuple[str, ...], new: sql.Composable) -> sql.Composed:
+    """Return assignments of the new values where ``new`` is true."""
     return sql.SQL(", ").join(
-        sql.SQL("{0} = CASE WHEN {1} THEN kept.{0} ELSE EXCLUDED.{0} END").format(sql.Identifier(name), kept)
+        sql.SQL("{0} = CASE WHEN {1} THEN EXCLUDED.{0} ELSE kept.{0} END").format(sql.Identifier(name), new)
         for name in columns
     )
+
+
+# An item of a list of translations has no id.
+_NEWER_TRANSLATION = (
+    "(COALESCE(EXCLUDED.raw ? 'id', false), EXCLUDED.fetched_at) >= (COALESCE(kept.raw ? 'id', false), kept.fetched_at)"
+)
 
 
 def _title_columns(name: str, day: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from douban_pipeline.douban.review.records.snapshot import (
     titles_of,
 )
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.decisions import Aspect, Decision, DecisionStatus
+from douban_pipeline.douban.store.decisions import FROM_CANDIDATES, Aspect, Decision, DecisionStatus
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.videos import fingerprint
 from douban_pipeline.douban.wording import ACTIONS
@@ -136,10 +136,12 @@ def _begin(services: Services, decision: Decision, snapshot: LibrarySnapshot) ->
     if missing:
         draft.problems.append(missing)
         return draft
-    known = snapshot.states[decision.vod_id]["vod_douban_id"]
-    seen = known if decision.seen_id is None else decision.seen_id
-    marked = replace(draft.decision, seen_id=seen, fingerprint=fingerprint(snapshot.rows[decision.vod_id]))
-    draft.decision = marked
+    row, seen = snapshot.rows[decision.vod_id], decision.seen_id
+    if seen is None:
+        # Who chooses from a sheet saw the id that was known; who names a subject without one means it as things are.
+        on_sheet = decision.verdict_id or decision.action in FROM_CANDIDATES
+        seen = (snapshot.states[decision.vod_id] if on_sheet else row)["vod_douban_id"]
+    draft.decision = replace(draft.decision, seen_id=seen, fingerprint=fingerprint(row))
     if not decision.linking:
         if not draft.problems:
             about = rules.current_id(decision, snapshot, None, services.clock.now())
