@@ -15,7 +15,7 @@ from douban_pipeline.core.check_results import CheckResult, opening_results, pri
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.core.environment import SYSTEMS, environment
+from douban_pipeline.core.environment import BASE_PREFIX, SYSTEMS, environment
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationPlan
 from douban_pipeline.core.settings_base import SettingsError, SystemSettings
@@ -121,7 +121,10 @@ def make_plan(names: Sequence[str] | None) -> UpgradePlan:
     if releases:
         plan.before = release_before(max(releases.values(), key=Version))
         old, new = plan.before, this_release()
-        plan.settings += _setting_results(old, new, environment())
+        others = [each.name for each in every_system() if each not in systems and not each.is_base]
+        prefixes = tuple(f"{BASE_PREFIX}{name.upper()}_" for name in others)
+        found = {name: value for name, value in new.settings.items() if not name.startswith(prefixes)}
+        plan.settings += _setting_results(old, found, environment())
         plan.jobs = list(changed_jobs(old, new, list(releases)))
         plan.pools = list(_pool_lines(old, new))
     plan.settings = list(dict.fromkeys(plan.settings))  # what several systems read is told once
@@ -175,9 +178,11 @@ def _statements(sql: str) -> Iterator[str]:
             yield text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def _setting_results(old: Release, new: Release, given: Mapping[str, str]) -> Iterator[CheckResult]:
+def _setting_results(
+    old: Release, new: Mapping[str, tuple[str, str]], given: Mapping[str, str]
+) -> Iterator[CheckResult]:
     """Yield the settings whose defaults changed where this site sets none, and whose limits did where it does."""
-    for variable, (default, limits) in new.settings.items():
+    for variable, (default, limits) in new.items():
         default_before, limits_before = old.settings.get(variable, (default, limits))
         if variable not in given and default != default_before:
             message = terminal_text("{variable} is not set: its default was {before}, it is {after} now").format(

@@ -7,7 +7,7 @@ spellings as the first of the month.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
@@ -47,7 +47,7 @@ _OFFSET = re.compile(
     r"(?:gmt|utc)?\s*(?P<sign>[+-])\s*(?P<hours>1[0-4]|0?\d)(?::?(?P<minutes>[0-5]\d))?(?:\s*[^\d\s:].*)?"
 )
 _NAMED = re.compile(r"(?P<name>[^()]*?)\s*(?:\((?P<comment>[^()]*)\))?")
-_HOURS_OF_NAMES = {
+_HOURS_OF_NAMES: Mapping[float, str] = {
     0: "z utc gmt ut wet 格林尼治标准时间 协调世界时",
     1: "bst cet met west wat",
     2: "cest mest eet cat sast",
@@ -85,46 +85,9 @@ Of several meanings it is that of RFC 822 (EST, MST and PST are North American),
 IST is India's, BST Britain's, GST the Gulf's. Names without such a one (AMT, ECT, SST, WST) are none; see
 `meaning_of_cst` for CST.
 """
-_NAMES = {
-    0: "z utc gmt ut wet 格林尼治标准时间 格林威治標準時間 协调世界时",
-    1: "bst cet met mez west wat",
-    2: "cest mest mesz eet cat sast",
-    3: "eest msk eat trt",
-    3.5: "irst",
-    4: "gst samt",
-    4.5: "aft",
-    5: "pkt uzt yekt",
-    5.5: "ist",
-    5.75: "npt",
-    6.5: "mmt",
-    7: "ict wib novt krat",
-    8: "bjt hkt sgt myt pht awst wita ulat irkt china beijing 北京时间 北京時間 中国标准时间 中國標準時間 "
-    "香港时间 香港時間 台北时间 台北時間 台北標準時間",
-    9: "jst kst wit yakt 东京时间 日本時間 日本标准时间 日本標準時",
-    9.5: "acst",
-    10: "aest chst vlat",
-    10.5: "acdt",
-    11: "aedt",
-    12: "nzst petropavlovsk",
-    13: "nzdt",
-    -2.5: "ndt",
-    -3: "brt art adt uyt",
-    -3.5: "nst",
-    -4: "ast edt clt",
-    -5: "est cdt cot pet",
-    -6: "mdt",
-    -7: "mst pdt",
-    -8: "pst akdt",
-    -9: "akst",
-    -10: "hst",
+_NAMES: Mapping[str, tzinfo] = {
+    name: timezone(timedelta(hours=hours)) for hours, names in _HOURS_OF_NAMES.items() for name in names.split()
 }
-"""Hours ahead of UTC of the names that zoneinfo does not have, or has for a place instead of for one offset.
-
-Of several meanings it is that of RFC 822 (EST, MST and PST are North American), else that of most people who write it:
-IST is India's, BST Britain's, GST the Gulf's. Names without such a one (AMT, ECT, SST, WST) are none; see
-`meaning_of_cst` for CST.
-"""
-_NAMES = {name: timezone(timedelta(hours=hours)) for hours, names in _HOURS_OF_NAMES.items() for name in names.split()}
 _HAN, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
 
 
