@@ -44,9 +44,9 @@ TABLE = {
     "timeout": (14, 60),
     # It says itself that it is too much: a minute or a little more.
     "throttled": (5, 92),
-    "error_in_200": (5, 92),
     # Bans alone are waited out for long.
     "captcha": (5, 3602),
+    "error_in_200": (5, 3602),
     "login_redirect": (5, 3602),
     "forbidden": (5, 3602),
 }

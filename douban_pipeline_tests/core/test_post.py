@@ -17,6 +17,7 @@ from douban_pipeline.core.errors import (
     QuotaSpent,
     SourceError,
     SourceThrottled,
+    SourceSilent,
     SourceUnavailable,
     SourceUnpaid,
     SourceWall,
@@ -120,7 +121,7 @@ def test_a_passing_fault_is_tried_again_with_the_same_body(house: House, source:
 def test_a_source_that_drips_meets_the_deadline(house: House, source: Source, slow: Say) -> None:
     source.says(slow)
     error = refused(house.fetcher("bocha", deadline=0.2), source.url)
-    assert (type(error), len(source.asked)) == (SourceUnavailable, 1)
+    assert (type(error), len(source.asked)) == (SourceSilent, 1)
     assert "0.2 s" in error.reason
 
 

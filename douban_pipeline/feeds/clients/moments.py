@@ -48,26 +48,24 @@ _OFFSET = re.compile(
 )
 _NAMED = re.compile(r"(?P<name>[^()]*?)\s*(?:\((?P<comment>[^()]*)\))?")
 _HOURS_OF_NAMES: Mapping[float, str] = {
-    0: "z utc gmt ut wet 格林尼治标准时间 格林威治標準時間 协调世界时",
-    1: "bst cet met mez west wat",
-    2: "cest mest mesz eet cat sast",
+    0: "z utc gmt ut wet 格林尼治标准时间 协调世界时",
+    1: "bst cet met west wat",
+    2: "cest mest eet cat sast",
     3: "eest msk eat trt",
     3.5: "irst",
-    4: "gst samt",
-    4.5: "aft",
-    5: "pkt uzt yekt",
+    4: "gst",
+    5: "pkt",
     5.5: "ist",
     5.75: "npt",
-    6.5: "mmt",
-    7: "ict wib novt krat",
-    8: "bjt hkt sgt myt pht awst wita ulat irkt china beijing 北京时间 北京時間 中国标准时间 中國標準時間 "
-    "香港时间 香港時間 台北时间 台北時間 台北標準時間",
-    9: "jst kst wit yakt 东京时间 日本時間 日本标准时间 日本標準時",
+    7: "ict wib",
+    8: "bjt hkt sgt myt pht awst wita china beijing 北京时间 北京時間 中国标准时间 中國標準時間 香港时间 香港時間 "
+    "台北时间 台北時間 台北標準時間",
+    9: "jst kst wit 东京时间 日本時間 日本标准时间 日本標準時",
     9.5: "acst",
-    10: "aest chst vlat",
+    10: "aest chst",
     10.5: "acdt",
     11: "aedt",
-    12: "nzst petropavlovsk",
+    12: "nzst",
     13: "nzdt",
     -2: "brst",
     -2.5: "ndt",
@@ -81,7 +79,7 @@ _HOURS_OF_NAMES: Mapping[float, str] = {
     -9: "akst",
     -10: "hst",
 }
-"""Hours ahead of UTC of the names that zoneinfo does not have, or has for a place instead of for one offset.
+"""Hours ahead of UTC of names that zoneinfo lacks, or has for a place whose offset changes.
 
 Of several meanings it is that of RFC 822 (EST, MST and PST are North American), else that of most people who write it:
 IST is India's, BST Britain's, GST the Gulf's. Names without such a one (AMT, ECT, SST, WST) are none; see

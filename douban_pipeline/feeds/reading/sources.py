@@ -173,7 +173,8 @@ def source_line(
     hours = publishing_hours(connection, row.source_id, now - _HOURS_DAYS * _DAY, offset_of(zone, now))
     busiest = max(range(24), key=hours.__getitem__) if any(hours) else None
     label = "还没有发布时间" if busiest is None else f"{sum(hours)} 次发布，最常在 {busiest} 点"
-    in_force = (row.why or {}).get("cadence") or row.cadence
+    why = row.why or {}
+    cadence = f"{cadence_minutes(why.get('cadence') or row.cadence)} · " if why.get("profile") != "budget" else ""
     active = row.state == SourceState.ACTIVE.value
     return SourceLine(
         address=address,
@@ -184,7 +185,7 @@ def source_line(
         kind=wording.KINDS.get(row.kind, row.kind),
         state=wording.state_text(row.state) if not active or not row.fail_count else "失败",
         tone="bad" if row.fail_count and active else "",
-        cadence=f"{cadence_minutes(in_force)} · {wording.FREQUENCIES.get(row.frequency_type, '')}",
+        cadence=cadence + wording.FREQUENCIES.get(row.frequency_type, ""),
         last=wording.moment_text(row.last_check_at, zone),
         next=wording.moment_text(row.next_due_at, zone),
         hours=sparkline(hours, label),

@@ -72,14 +72,14 @@ def store_entries(
     given = list({each.guid_hash: each for each in reversed(entries)}.values())[::-1]
     by_guid = read_known(connection, source_id, given) if known_entries is None else known_entries
     alike = _alike(connection, source_id, given, by_guid)
-    times = Counter(key for each in given for key in _pages(each.link, each.title, each.published_at))
+    pages = Counter(key for each in given for key in _pages(each.link, each.title, each.published_at))
     guids = {each.guid_hash for each in given}
     stored, rows, changed = StoredEntries(), [], []
     for each in given:
         known = by_guid.get(each.guid_hash)
         for key in () if known is not None else _pages(each.link, each.title, each.published_at):
             same = alike.get(key, ())
-            if times[key] == 1 and len(same) == 1 and same[0].guid_hash not in guids:
+            if pages[key] == 1 and len(same) == 1 and same[0].guid_hash not in guids:
                 known = same[0]
                 break
         if known is None:
