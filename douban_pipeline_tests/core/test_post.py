@@ -16,8 +16,8 @@ from sqlalchemy import select
 from douban_pipeline.core.errors import (
     QuotaSpent,
     SourceError,
-    SourceThrottled,
     SourceSilent,
+    SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
     SourceWall,
