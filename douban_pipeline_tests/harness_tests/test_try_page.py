@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline_tests.harness.try_page import PAGE as page
-from douban_pipeline_tests.harness.try_page import differences, main
+from douban_pipeline_tests.harness.try_page import PAGE, differences, main
 
 PRINTED = (
     "library  x\n        This run\n│ due       │ 3  │\n│ not found │ 1  │\n│ intros │ 2 │\n     4 logged changes   \n"
 )
-PAGE = "# Trying\n\n```text\nThis run\n│ due  │ {due}   │\n│ not found │ 1 │\n  …\n4 logged changes\n```\n"
+EXCERPT = "# Trying\n\n```text\nThis run\n│ due  │ {due}   │\n│ not found │ 1 │\n  …\n4 logged changes\n```\n"
 
 
 @pytest.mark.parametrize(
     ("page", "wrong"),
     [
-        (PAGE.format(due=3), []),
-        (PAGE.format(due=33), ["│ due  │ 33   │"]),
-        (PAGE.format(due=3).replace("4 logged", "5 logged"), ["5 logged changes"]),
+        (EXCERPT.format(due=3), []),
+        (EXCERPT.format(due=33), ["│ due  │ 33   │"]),
+        (EXCERPT.format(due=3).replace("4 logged", "5 logged"), ["5 logged changes"]),
         ("# Trying", ["no excerpt of the demo"]),
     ],
 )
@@ -30,7 +29,7 @@ def test_every_figure_of_the_page_is_one_that_the_demo_printed(page: str, wrong:
 
 
 def test_a_figure_that_the_demo_did_not_print_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = re.findall(r"^│.*│$|^\d+ logged changes$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = re.findall(r"^│.*│$|^\d+ logged changes$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(shown) > 5
     said = tmp_path / "demo.txt"
     said.write_text("\n".join(["This run", *shown]), encoding="utf-8")
