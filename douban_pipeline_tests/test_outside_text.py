@@ -110,13 +110,12 @@ def answer_of_a_model(text: str) -> None:
             {"choices": [{"message": {"content": content}, "finish_reason": text or None}], "model": text}
         )
         error = json.dumps({"error": {"message": text, "code": text, "metadata": {"reason": text}}})
-        for fences in (False, True):
-            reader = Reader(schema, text, fences=fences)
-            refused(reader.parse, body.encode())
-            refused(reader.parse, body.replace('"finish_reason"', '"finish"').encode())
-            refused(reader.parse, error.encode())
-            refused(reader.parse, text.encode())
-            refused(reader.refuse, 400, httpx.Headers(), error.encode())
+        reader = Reader(schema, text)
+        refused(reader.parse, body.encode())
+        refused(reader.parse, body.replace('"finish_reason"', '"finish"').encode())
+        refused(reader.parse, error.encode())
+        refused(reader.parse, text.encode())
+        refused(reader.refuse, 400, httpx.Headers(), error.encode())
 
 
 def feed(text: str) -> None:

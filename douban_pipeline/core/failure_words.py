@@ -109,7 +109,7 @@ FAILURES: Mapping[str, str] = {
     "something other than a packed list": "得到的不是压缩的列表",
     "this client has no fetcher for lists": "没有设置取列表的地址",
     # Douban, search, language models
-    "error {}: {}": "应答报错 {}：{}",
+    "error {}: {}": "服务报错 {}：{}",
     "error {}; {}": "应答报错 {}：{}",
     "{}; it is paid for at open.bochaai.com": "{}；在 open.bochaai.com 充值",
     "an incomplete search": "搜索不完整",

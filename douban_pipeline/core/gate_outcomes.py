@@ -14,6 +14,8 @@ IN_A_ROW = 10
 """This many failed calls in a row open the breaker, whatever the pace and however many processes call."""
 SUSPECT = 5
 """From this many failures in a row on, a failure is attributed to the source and not to what was requested."""
+THINGS = 6
+"""Bad answers open the breaker, and are attributed to the source, only if they are about so many different things."""
 WINDOW = timedelta(minutes=5)
 """Older outcomes are ignored; failures count as consecutive only if no two neighbours are further apart."""
 RECENT_CALLS = 20
@@ -40,11 +42,19 @@ RECOVERED = 10
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """When a call ended, whether its answer was good, and what it asked for if a bad answer came; empty for none."""
+    """When a call ended, and whether its answer was good.
+
+    Attributes:
+        at: When.
+        good: Whether.
+        key: What it asked for; empty if no answer came.
+        broken: Whether a bad answer was a server's error, which says as much of the source as of what was asked.
+    """
 
     at: datetime
     good: bool
     key: str = ""
+    broken: bool = False
 
 
 @dataclass(slots=True)
@@ -91,10 +101,17 @@ class CallOutcomes:
         last = self.recent[-1] if self.recent else None
         return bool(key) and (self.is_blamed(now, key) or (last is not None and not last.good and last.key == key))
 
-    def add(self, now: datetime, *, good: bool, key: str = "") -> None:
-        """Record a call that ended at ``now``; ``key`` is what its answer is about."""
+    @property
+    def failed_things(self) -> int:
+        """About how many different things the recent failures were; each without an answer or by a server counts."""
+        failed = [call for call in self.recent if not call.good]
+        about = {call.key for call in failed if call.key and not call.broken}
+        return len(about) + sum(call.broken or not call.key for call in failed)
+
+    def add(self, now: datetime, *, good: bool, key: str = "", broken: bool = False) -> None:
+        """Record a call that ended at ``now``; see `EndedCall`."""
         kept = [call for call in self.recent if now - WINDOW < call.at <= now + WINDOW]
-        self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good, key)]
+        self.recent = [*kept[-(RECENT_CALLS - 1) :], EndedCall(now, good, key, broken)]
         if good:
             self.failing_since = None
             self.blamed = {each: at for each, at in self.blamed.items() if each != key and now - at < BLAMED}
@@ -151,7 +168,7 @@ class CallOutcomes:
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         return {
-            "recent": [[call.at.isoformat(), int(call.good), call.key] for call in self.recent],
+            "recent": [[call.at.isoformat(), int(call.good), call.key, int(call.broken)] for call in self.recent],
             "failing_since": stored_moment(self.failing_since),
             "failed_at": stored_moment(self.failed_at),
             "outage_since": stored_moment(self.outage_since),
@@ -172,7 +189,7 @@ class CallOutcomes:
         if stored is None:
             return cls()
         return cls(
-            recent=[EndedCall(_utc(at), bool(good), key) for at, good, key in stored["recent"]],
+            recent=[EndedCall(_utc(at), bool(good), key, bool(broken)) for at, good, key, broken in stored["recent"]],
             failing_since=read_moment(stored["failing_since"]),
             failed_at=read_moment(stored["failed_at"]),
             outage_since=read_moment(stored["outage_since"]),

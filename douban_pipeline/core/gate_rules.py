@@ -14,7 +14,7 @@ from random import Random
 from douban_pipeline.core.clock import Day, day_of
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnpaid, SourceWall
 from douban_pipeline.core.gate_evidence import EMPTY_IN_A_ROW, FindingEvidence
-from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, CallOutcomes, throttle_pause
+from douban_pipeline.core.gate_outcomes import IN_A_ROW, SUSPECT, THINGS, CallOutcomes, throttle_pause
 from douban_pipeline.core.gate_types import Admitted, Budget, GateRefusal, Outlook, QueuedCall, WaitForTurn
 from douban_pipeline.core.gate_usage import GateUsage
 
@@ -200,8 +200,9 @@ class GateRow:
         if plain and not probing and self.outcomes.is_blamed(now, key):
             return
         self.failures = 1 if self.outcomes.row_is_old(now) else self.failures + 1
-        self.outcomes.add(now, good=False, key=key)
-        failing = self.state is GateState.CLOSED and (self.failures >= IN_A_ROW or self.outcomes.failing(now))
+        self.outcomes.add(now, good=False, key=key, broken=error.retryable)
+        failing = self.failures >= IN_A_ROW or self.outcomes.failing(now)
+        failing = failing and self.state is GateState.CLOSED and self.outcomes.failed_things >= THINGS
         if isinstance(error, SourceUnpaid):
             self._trip(day_of(now, self.zone).ends_at, error.reason)
         elif isinstance(error, SourceWall):
@@ -228,7 +229,8 @@ class GateRow:
     def was_unhealthy(self, moment: datetime) -> bool:
         """Return whether a call that failed at ``moment`` failed because of the source, not of what was requested."""
         since = self.outcomes.failing_since
-        suspected = self.failures >= SUSPECT and since is not None and since <= moment
+        suspected = self.failures >= SUSPECT and self.outcomes.failed_things >= min(self.failures, THINGS)
+        suspected = suspected and since is not None and since <= moment
         return suspected or self.outcomes.in_outage(moment)
 
     def forget(self, owner: str, tokens_used: int | None = None, now: datetime | None = None) -> None:

@@ -233,8 +233,8 @@ def test_what_a_healthy_source_answers_badly_counts_for_that_alone() -> None:
 
 def test_a_probe_asks_for_something_else_than_what_failed_unless_nothing_else_is_asked() -> None:
     gate = row(interval=timedelta())
-    for _ in range(IN_A_ROW):
-        called(gate, DOWN, timedelta(), FAULTY[0])
+    for key in (*map(str, range(IN_A_ROW - 1)), FAULTY[0]):
+        called(gate, DOWN, timedelta(), key)
     assert gate.open_until is not None
     refused = gate.ask("a", gate.open_until, HOLD, key=FAULTY[0])
     assert refused == GateRefusal(gate.open_until + HEAD_START, "HTTP 500", others=True)

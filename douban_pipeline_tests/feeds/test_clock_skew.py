@@ -8,20 +8,15 @@ from email.message import Message
 from email.utils import formatdate
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
-import sqlalchemy as sa
-from alembic import command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.feeds.clock_skew import LEAST, QUARTER, Sighting, SourceClock
 from douban_pipeline.feeds.reading.sources import sources_page
-from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import DAY, HOUR, START, Stage, stage
 
@@ -155,23 +150,3 @@ def test_stored_times_become_the_true_ones(tmp_path: Path, ahead: int) -> None:
         assert ("来源写的时间" in text) is bool(ahead)
         if ahead:
             assert f"来源写的时间{'快' if ahead > 0 else '慢'} {abs(ahead) // HOUR} 小时，已校正" in text
-
-
-def test_times_after_finding_are_corrected_by_the_upgrade(any_database_url: str) -> None:
-    engine = open_engine(any_database_url)
-    config = TREE.config()
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-    row: dict[str, Any] = {"guid": "", "link": "", "summary": "", "content_hash": "", "found_at": START}
-    names = (*row, "source_id", "guid_hash", "published_at", "updated_at")
-    table = sa.table("feed_entry", *(sa.column(name) for name in names))
-    with engine.begin() as connection:
-        for source, ahead in (("rss-1", EIGHT), ("rss-2", -HOUR), ("maccms-1", EIGHT)):
-            values = {**row, "source_id": source, "guid_hash": source, "published_at": START + ahead}
-            connection.execute(sa.insert(table).values(**values, updated_at=START + ahead))
-    assert TREE.upgrade(engine) == ("0001", TREE.head)
-    with engine.connect() as connection:
-        found = dict(connection.execute(sa.select(table.c.source_id, table.c.published_at)).tuples().all())
-    assert found == {"rss-1": START, "rss-2": START - HOUR, "maccms-1": START + EIGHT}
-    engine.dispose()

@@ -88,7 +88,7 @@ NEEDS = {
     "digest": {
         "DOUBAN_PIPELINE_DIGEST_FEED_SOURCES": "*",
         "DOUBAN_PIPELINE_DIGEST_DEEPSEEK_API_KEY": "k",
-        "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS": "webhook+http://127.0.0.1:9/hook",
+        "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS": "webhook+http://127.0.0.1:9/hook operator=webhook+http://127.0.0.1:9/alerts",
     },
     "tmdb": {"DOUBAN_PIPELINE_TMDB_API_KEY": "k"},
 }

@@ -254,7 +254,7 @@ def test_a_launch_links_to_what_takes_it_back(scenario):
     )
     config = yaml.safe_load(unquote(path.partition("config=")[2]))["ops"]["revert_writes"]["config"]
     # Signed by who recorded it, and green as it opens.
-    assert config == {"operator": "小王", "reason": UNDONE, "dry_run": True, "batch_id": run.output["batch"]}
+    assert config == {"reviewer": "小王", "reason": UNDONE, "dry_run": True, "batch_id": run.output["batch"]}
     assert scenario.launch("revert_changes", {"revert_writes": {"config": config}}).success
     assert scenario.play().metadata("synced_fields")["decisions_applied"] == 1
     signed = {**config, "dry_run": False}

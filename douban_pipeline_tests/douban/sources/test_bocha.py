@@ -10,6 +10,7 @@ import pytest
 
 from douban_pipeline.core.errors import (
     SourceError,
+    SourceSilent,
     SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
@@ -181,7 +182,7 @@ def test_statuses_in_its_own_words(house: House, source: Source, say: Say, kind:
         ("forbidden", SourceUnpaid),
         ("throttled", SourceThrottled),
         ("server_error", SourceUnavailable),
-        ("timeout", SourceUnavailable),
+        ("timeout", SourceSilent),
         ("garbage", SourceUnavailable),
         ("error_in_200", SourceUnavailable),
         ("empty", None),
