@@ -146,7 +146,7 @@ def test_tasks_are_found_by_what_is_shown_of_them(populated: Library) -> None:
     said = {"last_error": "douban: no connection (ConnectError)", "task_type": "RECHECK", "priority": 900}
     populated.execute(sa.update(table).where(table.c.task_id == task_id).values(**said))
     [row] = [row for row in rows_of(populated.services, every, ListFilter()) if row["task_id"] == task_id]
-    assert (row["error"], row["kind"], row["priority"]) == ("豆瓣：连接不上 (ConnectError)", "复查", "自动复查")
+    assert (row["error"], row["kind"], row["priority"]) == ("豆瓣：连接不上", "复查", "自动复查")
     assert keys_of(populated, "tasks", ListFilter(text="连接不上")) == [task_id]
     assert keys_of(populated, "tasks", ListFilter(text="复查")) == [task_id]
     assert keys_of(populated, "tasks", ListFilter(text="没有按时应答")) == []
