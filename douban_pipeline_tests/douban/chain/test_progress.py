@@ -80,7 +80,7 @@ def test_every_half_a_minute_a_line_says_how_far_the_step_is(library, caplog):
             progress.note(library.clock.now())
     lines = [record.getMessage() for record in caplog.records]
     assert lines[1::2] == ["whole backfill: more"] * 4
-    told = "10.0 a minute; allowance used: douban 33%"
+    told = "9.8 a minute; allowance used: douban 98%"
     assert [line.split("; ends")[0] for line in lines[::2]] == [
         f"search: {done} done, {20 - done} left; {told}" for done in (5, 10, 15, 20)
     ]
@@ -94,7 +94,7 @@ def test_a_run_is_followed_while_it_works_and_its_metadata_tell_its_pace(library
     assert 1 <= len(caplog.records) <= 4
     found = attempts.pace()
     assert found["videos_per_minute"] == pytest.approx(10, abs=0.5)
-    assert found["allowance_used_douban"] == pytest.approx(33, abs=3)
+    assert found["allowance_used_douban"] == pytest.approx(98, abs=3)
 
 
 def test_gates_that_cannot_be_read_stop_nobody(library, caplog):

@@ -89,8 +89,8 @@ def test_sources_that_are_well(library: Library, launch) -> None:
         "requests_today_searxng": 1,
     }
     limits = ["上一分钟 / 上限", "今日 / 配额", "成功率 5 / 60 分钟"]
-    assert cells(table, "douban") == {"状态": "放行", **dict(zip(limits, ["4 / 30", "4", "75% / 75%"], strict=True))}
-    assert [cells(table, "searxng")[name] for name in limits] == ["0 / 20", "1 / 500", "100% / 100%"]
+    assert cells(table, "douban") == {"状态": "放行", **dict(zip(limits, ["4 / 10", "4", "75% / 75%"], strict=True))}
+    assert [cells(table, "searxng")[name] for name in limits] == ["0 / 10", "1 / 500", "100% / 100%"]
     guard = run.guards["gates_closed"]
     assert (guard.passed, guard.blocking, run.guard("gates_closed")) == (True, False, {"gates_open": 0})
 
