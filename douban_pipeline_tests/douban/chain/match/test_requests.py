@@ -105,7 +105,7 @@ def test_a_subject_that_is_gone_is_passed_over(stage):
         ("douban", "login_redirect", SourceWall),
         ("douban", "forbidden", SourceWall),
         ("douban", "throttled", SourceThrottled),
-        ("douban", "error_in_200", SourceThrottled),
+        ("douban", "error_in_200", SourceWall),
         ("douban", "wrong_id", SubjectMismatch),
         ("douban", "empty", SourceUnavailable),
         ("douban", "garbage", SourceUnavailable),

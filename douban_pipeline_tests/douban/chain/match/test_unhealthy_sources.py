@@ -87,7 +87,7 @@ def test_a_source_says_when_to_come_back(stage):
     started = scenario.clock.now()
     run = scenario.run()
     assert (run.success, run.materialized, run.failed_guards) == (True, set(STEPS), set()), "a run of Dagster's, green"
-    assert run.metadata("search_candidates")["deferred"] == 3
+    assert run.total("search_candidates", "deferred") == 3
     assert scenario.upstream.requests.count("search") == 1, "told to wait, it is not asked again"
     again = [task["run_after"] - started for task in scenario.library.tasks()]
     assert all(timedelta(minutes=30) <= wait <= timedelta(minutes=32) for wait in again)

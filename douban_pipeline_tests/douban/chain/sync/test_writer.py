@@ -303,7 +303,7 @@ def test_one_run_over_several_shards_does_the_same_work_as_a_run_for_each(stage)
     ]
     together, apart = stage(rows, FILMS), stage(rows, FILMS)
     run = together.run(4, 6)
-    assert (run.success, run.written) == (True, 4)
+    assert (run.success, run.total("synced_fields", "written")) == (True, 4)
     shown = [event.partition for event in run.result.all_events if event.is_step_materialization]
     assert sorted(shown) == sorted(["04", "05", "06"] * len(STEPS)), "every shard of the run counts as done"
     for shard, written in (("04", 2), ("05", 1), ("06", 1)):
@@ -328,7 +328,7 @@ def test_on_the_cms_s_real_tables(stage, mariadb_library):
     scenario = stage(rows, [entry, WHALE], on=mariadb_library)
     before = scenario.library.all_bytes()
     run = scenario.run()
-    assert (run.success, run.failed_guards, run.written) == (True, set(), 2)
+    assert (run.success, run.failed_guards, run.total("synced_fields", "written")) == (True, set(), 2)
     assert scenario.cms(4, "vod_douban_id", "vod_content") == (90_000_101, "好看的&#039;片&#039;")
     assert scenario.cms(4, "vod_writer", "vod_director", "vod_actor") == ("O&#039;Brien", "长河导", "张三")
     revert = {
