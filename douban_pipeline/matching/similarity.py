@@ -162,10 +162,17 @@ def _numbers(left: TitleForms, right: TitleForms, mine: Form, theirs: Form, near
             # フルメタル・パニック? ふもっふ is 全金属狂潮2 in one translation and has no number in another.
             return NumberMatch.NEITHER
     said = {mine.parsed.number, theirs.parsed.number}
-    if (near or tail) and None in said and 2 not in said and (mine.parsed.subtitled or theirs.parsed.subtitled):
+    if (near or tail) and None in said and (mine.parsed.subtitled or theirs.parsed.subtitled):
         # 猪猪侠之变身战队 and 猪猪侠8之变身战队: the subtitle decides, even if one name consists of nothing else.
-        # But a second season may have the subtitle and the year of the first: 辅佐官2：改变世界的人们.
-        return NumberMatch.NEITHER
+        # But a second season may have the subtitle and the year of the first: 辅佐官2：改变世界的人们. Another name may
+        # have its number, too: 国家宝藏：夺宝秘笈 is also 国家宝藏2.
+        of_part = "part" in (mine.parsed.number_kind, theirs.parsed.number_kind)
+        if (
+            2 not in said
+            or of_part
+            or all(any(form.parsed.number == 2 for form in each.forms) for each in (left, right))
+        ):
+            return NumberMatch.NEITHER
     # The digits may have been the year of the subject, which is why that reading was admitted.
     claimed = frozenset() if mine.soft_year is not None and near else left.claimed
     if not claimed and not right.claimed:
