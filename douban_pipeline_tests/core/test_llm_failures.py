@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.errors import (
-    GateClosed,
     SourceError,
     SourceThrottled,
     SourceUnavailable,
     SourceUnpaid,
     SourceWall,
 )
+from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.llm import SOURCE, ModelAnswerUnusable, ModelRefused
 from douban_pipeline.core.llm_answers import ModelBrokeOff, ModelRejected
@@ -200,9 +200,10 @@ def test_what_is_wrong_with_some_films_is_no_illness_of_the_model(model_house: H
 
 def test_a_model_whose_answers_break_off_is_unhealthy(model_house: House, source: Source) -> None:
     """It costs money each time."""
-    for _ in range(40):
-        if isinstance(failure(model_house, source, answer(choices=[])), GateClosed):
-            break
+    source.says(*[answer(choices=[])] * 40)
+    for number in range(IN_A_ROW):
+        with pytest.raises(ModelBrokeOff):
+            complete(model(model_house, source.url), key=f"intro:{number}")
     assert model_house.status(SOURCE).state is GateState.OPEN
 
 

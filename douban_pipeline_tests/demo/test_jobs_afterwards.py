@@ -70,6 +70,7 @@ def config_of(job: dg.JobDefinition, home: Path) -> dict[str, Any]:
         "redo_intros": {"vod_ids": retold},
         "revert_changes": {"batch_id": "", "since": "2020-01-01 00:00"},
         "record_decisions": {"decisions": [{"vod_id": vod_id, "action": "ignore", "days": 9} for vod_id in videos]},
+        "record_batch_decisions": {"accept_conflicts": True},
         "pause_sources": {"sources": sources},
         "poll_sources_now": {"sources": sources},
     }
