@@ -108,11 +108,16 @@ def fail(job: dg.JobDefinition, instance: dg.DagsterInstance, **trouble: Any) ->
 
 def tick(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance, services: Any) -> None:
     """Evaluate the sensor for one failed run."""
+    evaluate(result.dagster_run, result.get_run_failure_event(), instance, services)
+
+
+def evaluate(run: dg.DagsterRun, failure: dg.DagsterEvent, instance: dg.DagsterInstance, services: Any) -> None:
+    """Evaluate the sensor for the event of a run's failure."""
     context = dg.build_run_status_sensor_context(
         sensor_name="alert_on_run_failure",
         dagster_instance=instance,
-        dagster_run=result.dagster_run,
-        dagster_event=result.get_run_failure_event(),
+        dagster_run=run,
+        dagster_event=failure,
         resources={"services": services},
     )
     alert_on_run_failure(context)
@@ -199,14 +204,7 @@ def test_each_launch_of_a_person_that_was_lost_is_told_of(
     for reviewer in ("小王", "小李"):
         run = instance.create_run_for_job(record_decisions, run_config={"ops": {"break_off": {"config": reviewer}}})
         failure = instance.report_run_failed(run, "Run timed out due to taking longer than 120 seconds to start.")
-        context = dg.build_run_status_sensor_context(
-            sensor_name="alert_on_run_failure",
-            dagster_instance=instance,
-            dagster_run=run,
-            dagster_event=failure,
-            resources={"services": library.services},
-        )
-        alert_on_run_failure(context)
+        evaluate(run, failure, instance, library.services)
         runs.append(run)
     assert reported(robot) == ["没有执行，请重新启动：record_decisions"] * 2
     first, other = runs
@@ -233,14 +231,7 @@ def test_launches_of_a_backfill_that_were_lost_are_told_of_with_all_their_shards
     reason = "Run timed out due to taking longer than 120 seconds to start."
     failures = [instance.report_run_failed(run, reason) for run in lost]
     for run, failure in zip(lost, failures, strict=True):
-        context = dg.build_run_status_sensor_context(
-            sensor_name="alert_on_run_failure",
-            dagster_instance=instance,
-            dagster_run=run,
-            dagster_event=failure,
-            resources={"services": library.services},
-        )
-        alert_on_run_failure(context)
+        evaluate(run, failure, instance, library.services)
     assert reported(robot) == ["没有执行，请重新启动：资产 films（手动物化或回填），分片 00–15、24–31"]
     for first, last in ranges:
         end_recovered_runs(library.services, instance)
@@ -352,14 +343,7 @@ def test_it_is_told_again_when_it_happens_again_after_having_been_well(tmp_path:
 
         def kill(shard: int) -> int:
             run, failure = killed(instance, shard)
-            context = dg.build_run_status_sensor_context(
-                sensor_name="alert_on_run_failure",
-                dagster_instance=instance,
-                dagster_run=run,
-                dagster_event=failure,
-                resources={"services": library.services},
-            )
-            alert_on_run_failure(context)
+            evaluate(run, failure, instance, library.services)
             return len(robot.posted)
 
         def succeed(shard: int) -> None:
