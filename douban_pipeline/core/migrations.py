@@ -91,7 +91,7 @@ class MigrationTree:
         from alembic import command
 
         config = self.config()
-        with engine.begin() as connection, self.alone(connection):
+        with engine.connect() as connection, self.alone(connection):
             self._ensure_schema(connection)
             before = self._understood(connection)
             if before is None:
@@ -100,6 +100,7 @@ class MigrationTree:
                     table.drop(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+            connection.commit()  # before the next process may begin: it would see tables without a version
         return before, self.head
 
     def plan(self, engine: Engine) -> MigrationPlan:

@@ -25,8 +25,10 @@ from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.extras import install_command
 from douban_pipeline.core.language import terminal_text
 
-START_SECONDS = 120.0
+START_SECONDS = 60.0
 """How long a server may take to start; long, for busy machines."""
+_STARTS = 3
+"""How often the graph database is started, each time on other ports: another program may take one before it does."""
 STOP_SECONDS = 30.0
 _LOCALE = "C.UTF-8"
 """Locale of the embedded PostgreSQL: initdb refuses one that is not installed, and text sorts alike on all machines."""
@@ -162,6 +164,16 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
                 terminal_text("wait for it, or set DOUBAN_PIPELINE_TMDB_GRAPH_URI"),
             ) from None
         _end_orphan(folder)
+        address, process = _started_graph(folder, wheel, memory_mb)
+        try:
+            yield address
+        finally:
+            _stop(process)
+            (folder / "pid").unlink(missing_ok=True)
+
+
+def _started_graph(folder: Path, wheel: Path, memory_mb: int) -> tuple[GraphAddress, subprocess.Popen[bytes]]:
+    for _ in range(_STARTS):
         address = GraphAddress(f"bolt://127.0.0.1:{_free_port()}", "root", _password(folder), "tmdb")
         with (folder / "server.log").open("ab") as log:
             process = subprocess.Popen(  # noqa: S603 - our own wheel's Java
@@ -174,11 +186,16 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
             )
         try:
             (folder / "pid").write_text(str(process.pid), encoding="ascii")
-            _wait_for(process, address, folder)
-            yield address
-        finally:
+            if _answers(process, address):
+                return address, process
+        except BaseException:
             _stop(process)
-            (folder / "pid").unlink(missing_ok=True)
+            raise
+        _stop(process)
+    raise DatabaseError(
+        terminal_text("the graph database in {folder} does not start").format(folder=folder),
+        terminal_text("see {folder}").format(folder=folder / "server.log"),
+    )
 
 
 def _arguments(folder: Path, wheel: Path, address: GraphAddress, memory_mb: int) -> Path:
@@ -220,7 +237,8 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _wait_for(process: subprocess.Popen[bytes], address: GraphAddress, folder: Path) -> None:
+def _answers(process: subprocess.Popen[bytes], address: GraphAddress) -> bool:
+    """Wait until the server answers; return whether it does in time."""
     from neo4j import GraphDatabase
     from neo4j.exceptions import DriverError, Neo4jError
 
@@ -234,12 +252,9 @@ def _wait_for(process: subprocess.Popen[bytes], address: GraphAddress, folder: P
                 driver.session(database=address.database) as session,
             ):
                 session.run("RETURN 1").consume()
-                return
+                return True
         time.sleep(0.1)
-    raise DatabaseError(
-        terminal_text("the graph database in {folder} does not start").format(folder=folder),
-        terminal_text("see {folder}").format(folder=folder / "server.log"),
-    )
+    return False
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

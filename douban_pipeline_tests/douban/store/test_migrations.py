@@ -124,6 +124,22 @@ def test_processes_that_upgrade_at_once_do_not_stand_in_each_others_way(engine):
 
 
 @pytest.mark.usefixtures("every_upgrade_by_alembic")
+def test_the_version_is_committed_before_the_next_process_may_begin(mariadb_url):
+    engine = open_engine(mariadb_url)
+    events = []
+    sa.event.listen(engine, "commit", lambda connection: events.append("commit"))
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def _statement(connection, cursor, statement, *others):
+        events.append("released" if "RELEASE_LOCK" in statement else "statement")
+
+    migrations.tree_of("mac_").upgrade(engine)
+    until_released = events[: events.index("released")]
+    assert until_released[-1] == "commit"
+    engine.dispose()
+
+
+@pytest.mark.usefixtures("every_upgrade_by_alembic")
 def test_several_sites_share_a_database_each_with_just_the_tables_we_know(engine):
     expected = set()
     for prefix in ("mac_", "x_", ""):
