@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
+from email.message import Message
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -18,7 +20,8 @@ from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.demo.feeds import SteppedClock
 from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import read_data
-from douban_pipeline.demo.stand_ins.push_server import PushServer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
+from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
 from douban_pipeline.digest.definitions import build_defs
 from douban_pipeline.digest.partitions import partition_of
@@ -43,7 +46,7 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
     day = SystemClock().now().astimezone(zone).date() - timedelta(days=1)
     clock = SteppedClock(_moment(zone, day, 0.0))
     werss = WeRssStandIn(lambda: clock.at, accounts=_accounts(), articles=_articles(zone, day))
-    with DigestServer(werss) as server, PushServer(lambda: clock.at) as robots:
+    with DigestServer(werss) as server, _Robot() as robot:
         settings = DigestSettings.load(
             home=home,
             database_url=database,
@@ -52,7 +55,7 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
             werss_password=PASSWORD,
             deepseek_url=server.model_url,
             deepseek_api_key="demo",
-            push_channels=f"{robots.channel('wecom')} {robots.channel('dingtalk')}",
+            push_channels=f"wecom=wecom+{robot.base}/cgi-bin/webhook/send?key=demo-key-0123456789abcdef",
         )
         services = open_services(settings, clock).ready()
         console.print(
@@ -63,10 +66,9 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
         due = [slot for slot in settings.schedule_slots if slot not in before]
         ended = [_slot(services, instance, clock, SlotKey(day, slot)) for slot in due]
         _print(services, console, day)
-        sent = [each.title for each in robots.taken if each.kind == "wecom"]
         console.print(
-            terminal_text("{count} messages taken by two robots: {titles}").format(
-                count=len(robots.taken), titles="; ".join(sent)
+            terminal_text("{count} messages taken by a robot: {titles}").format(
+                count=len(robot.titles), titles="; ".join(robot.titles)
             ),
             soft_wrap=True,
         )
@@ -74,12 +76,23 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
         services.close()
     done = (
         terminal_text("{slots} slots of {day}, {messages} messages pushed").format(
-            day=day, slots=len(due), messages=len(robots.taken)
+            day=day, slots=len(due), messages=len(robot.titles)
         )
         if due
         else terminal_text("nothing was due")
     )
     return DemoOutcome(all(ended) and page.exists(), done, page)
+
+
+class _Robot(LoopbackStandIn):
+    """A bot of WeCom that takes every message."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+
+    def respond(self, _method: str, _target: str, body: bytes, _headers: Message) -> HttpAnswer:
+        self.titles.append(json.loads(body)["markdown"]["content"].partition("\n")[0].strip("*"))
+        return json_answer({"errcode": 0, "errmsg": "ok"})
 
 
 @contextmanager

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.browser.conftest import ELSEWHERE
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 pytestmark = pytest.mark.browser
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.browser.test_accessibility import axe, findings, pages
 from douban_pipeline_tests.conftest import new_database
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline_tests.tmdb.given import actor, answer, cast, movie, title
 from douban_pipeline_tests.tmdb.test_api import running
 

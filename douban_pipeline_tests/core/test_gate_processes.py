@@ -18,11 +18,11 @@ import pytest
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.gate import Gate
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline_tests.core.gate_worker import FIRST, work
 from douban_pipeline_tests.harness.fixtures.clocks import START, ClockManager
 from douban_pipeline_tests.harness.fixtures.library import processes
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 WORKERS = 6
 

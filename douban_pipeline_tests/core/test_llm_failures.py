@@ -19,10 +19,10 @@ from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.llm import SOURCE, ModelAnswerUnusable, ModelRefused
 from douban_pipeline.core.llm_answers import ModelBrokeOff, ModelRejected
-from douban_pipeline.demo.stand_ins.faults import INVENTIONS, MODEL_FAULTS
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.core.model_calls import SCHEMA, USAGE, answer, complete, error, failure, model
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
+from douban_pipeline_tests.stand_ins.faults import INVENTIONS, MODEL_FAULTS
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 
 @pytest.mark.parametrize(

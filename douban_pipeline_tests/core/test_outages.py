@@ -20,13 +20,13 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import GateClosed, SourceError
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.demo.stand_ins.faults import FAULTS
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.errors import RULES
 from douban_pipeline.douban.store.tables import own_tables
 from douban_pipeline_tests.harness.fixtures.clocks import START, SharedClock
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
+from douban_pipeline_tests.stand_ins.faults import FAULTS
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 CALLERS, AT_ONCE, A_MINUTE = 6, 5, 600
 WELL = timedelta(seconds=6)

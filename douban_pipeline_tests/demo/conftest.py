@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.demo.replayed import SUBJECTS
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ def test_a_day_of_five_slots_ends_with_the_report(tmp_path: Path, monkeypatch: p
         first = digest.run_digest(tmp_path, instance, console)
         assert first.well
         assert "5 slots" in first.done
-        assert "8 messages pushed" in first.done
+        assert "4 messages pushed" in first.done
     said = console.export_text()
-    assert "8 messages taken by two robots" in said
+    assert "4 messages taken by a robot" in said
     assert "【机会提醒】07:00 发现 1 条（最高分 82）" in said
     assert "3 条机会（最高分 82）" in said
     [page] = (tmp_path / "reports" / "digest" / "daily").iterdir()

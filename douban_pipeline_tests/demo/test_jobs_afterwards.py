@@ -17,9 +17,9 @@ import yaml
 
 from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline.demo.setup import demo_environment
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.documents import PROJECT
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 LEFT = PROJECT / ".douban_pipeline" / "demo"
 """Where `make demo` leaves its library."""

@@ -8,9 +8,9 @@ import threading
 import httpx
 import pytest
 
-from douban_pipeline.demo.stand_ins.faults import ENDPOINTS, FAULTS, Fault, Faults
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.demo.replayed import FAREWELL, ILL, SHEET, chat, douban, search, subjects_in, web_search
+from douban_pipeline_tests.stand_ins.faults import ENDPOINTS, FAULTS, Fault, Faults
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 ASK = {
     "douban": lambda client, server: douban(client, server, 1291546),

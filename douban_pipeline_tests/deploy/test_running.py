@@ -18,7 +18,6 @@ import pytest
 from dagster import DagsterInstance
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.conftest import server_url
 from douban_pipeline_tests.deploy.files import DEPLOY, INSTALLED, environment, unit
 from douban_pipeline_tests.harness.fixtures.library import build_library, fresh_mariadb, video
@@ -26,6 +25,7 @@ from douban_pipeline_tests.harness.rig.dagster_stack import PROJECT, free_port
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
 from douban_pipeline_tests.harness.rig.processes import Process
 from douban_pipeline_tests.harness.rig.waiting import wait_for
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.postgres]
 SECONDS = 180

@@ -24,7 +24,6 @@ from douban_pipeline.dagster_kit.worker_host import WorkerHostError, check_host,
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
@@ -36,6 +35,7 @@ from douban_pipeline_tests.conftest import missing
 from douban_pipeline_tests.harness.rig.celery_workers import PROJECT, RABBITMQ, REDIS, CeleryWorkers, broker_url
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 # --- the host of a worker
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
+from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slot_run import EndedSlot, SlotWork, run_slot
@@ -18,6 +18,7 @@ from douban_pipeline.digest.slots import SlotKey
 from douban_pipeline.digest.store.migrations import TREE
 from douban_pipeline.digest.store.tables import analysis_result, content_item, notification_log, slot_run
 from douban_pipeline.digest.types import SlotRow
+from douban_pipeline_tests.stand_ins.completions import DigestServer
 
 DAY = date(2026, 11, 20)
 SLOTS = ("07:00", "12:00", "14:00", "18:00", "22:00")

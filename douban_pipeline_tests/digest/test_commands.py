@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 from douban_pipeline.core.console import print_columns
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.demo.stand_ins.answers import json_answer
-from douban_pipeline.demo.stand_ins.werss import Article, DigestServer, WeRssStandIn
+from douban_pipeline.demo.stand_ins.werss import Article, WeRssStandIn
 from douban_pipeline.digest.services import open_services
 from douban_pipeline.digest.settings import load_settings
 from douban_pipeline.ops.cli import app
+from douban_pipeline_tests.stand_ins.completions import DigestServer
 
 Call = Callable[..., Result]
 

@@ -20,7 +20,6 @@ import pytest
 from sqlalchemy import create_engine
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.digest import slot_run
 from douban_pipeline.digest.daily_report import failed_report, make_report
 from douban_pipeline.digest.push.sender import Sender
@@ -31,6 +30,7 @@ from douban_pipeline.digest.store.slots import SlotClaim, SlotLost
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline_tests.digest.stage import DAY, Stage, key, moment, stage
+from douban_pipeline_tests.stand_ins.push_server import PushServer
 
 KILLED = """
 import os, signal, sys

@@ -15,7 +15,6 @@ from douban_pipeline.core import interrupts
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.llm import ModelRefused
 from douban_pipeline.core.llm_answers import ModelUsage
-from douban_pipeline.demo.stand_ins.completions import FAULTS
 from douban_pipeline.digest.analysis import MAX_SLOT_ATTEMPTS
 from douban_pipeline.digest.model_calls import Asker, NoAnswer, Tries
 from douban_pipeline.digest.report_watch import ensure_reports
@@ -23,6 +22,7 @@ from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline.digest.types import AnalysedStatus, SlotStatus
 from douban_pipeline_tests.digest.hostile import HOSTILE
 from douban_pipeline_tests.digest.stage import DAY, Stage, moment, stage
+from douban_pipeline_tests.stand_ins.completions import FAULTS
 
 FAULTY = ("blank", "empty", "null", "broken", "in_words", "cut_off", "no_score")
 DOWN = ("server_error", "overloaded", "throttled")

@@ -15,11 +15,11 @@ from douban_pipeline.core.errors import SourceThrottled
 from douban_pipeline.core.gate_outcomes import RAISED_AFTER
 from douban_pipeline.core.llm import Completion
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
-from douban_pipeline.demo.stand_ins.completions import ModelStandIn
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
 from douban_pipeline.digest.prompts import ANALYSIS_SCHEMA
 from douban_pipeline.digest.services import MODEL, DigestServices, open_services
 from douban_pipeline_tests.digest.stage import HandClock, stage
+from douban_pipeline_tests.stand_ins.completions import ModelStandIn
 
 PATIENCE = 30.0
 """Seconds after which a test that hangs fails."""

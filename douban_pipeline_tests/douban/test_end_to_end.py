@@ -21,13 +21,13 @@ from douban_pipeline.demo.cms_schema import VOD_COLUMNS, default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
 from douban_pipeline.demo.setup import EXCLUDED_TYPE
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline.douban.writes.changes import decode
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 ROWS = int(os.environ.get("DOUBAN_TEST_ROWS", "320"))
 SHARDS_A_RUN = 32

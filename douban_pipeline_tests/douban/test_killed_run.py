@@ -17,7 +17,6 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
@@ -31,6 +30,7 @@ from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.changes import decode
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import processes
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 LAST_SHARD = 3
 """Four shards are enough to have several in one run."""

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.douban.other_host import OtherHost
 from douban_pipeline_tests.harness.fixtures.clocks import ClockManager
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, processes
 from douban_pipeline_tests.harness.fixtures.scenario import row_of, subject
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 A_MINUTE, AT_ONCE = 120, 3
 USED = range(2)

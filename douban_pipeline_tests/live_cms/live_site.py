@@ -21,7 +21,6 @@ import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.store.migrations import tree_of
 from douban_pipeline.douban.store.states import ChangeState
 from douban_pipeline.douban.store.tasks import shard_of
@@ -33,6 +32,7 @@ from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.resource_site import FILMS, SERIES, ResourceSite, offered
 from douban_pipeline_tests.harness.fixtures.scenario import FAST, Scenario, row_of
 from douban_pipeline_tests.harness.rig.live_cms import Form, LiveCms
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 BEHIND = timedelta(days=3)
 COLLECTED_BEFORE = timedelta(days=20)

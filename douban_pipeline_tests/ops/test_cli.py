@@ -16,11 +16,11 @@ import typer.main
 from douban_pipeline import __version__
 from douban_pipeline.__main__ import app, main
 from douban_pipeline.demo.setup import demo_environment
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.ops.workspace import project_folder
 from douban_pipeline_tests.harness.fixtures.library import build_library, processes, video
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.demo.stand_ins.completions import ModelStandIn
-from douban_pipeline.demo.stand_ins.push_server import PushServer
-from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
+from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
 from douban_pipeline.digest.types import AnalysedStatus
 from douban_pipeline_tests.digest.push.office import office
 from douban_pipeline_tests.digest.stage import text_of
+from douban_pipeline_tests.stand_ins.completions import DigestServer, ModelStandIn
+from douban_pipeline_tests.stand_ins.push_server import PushServer
 
 SECONDS = 20.0
 """Time for a crowded machine; the calls would take minutes."""

@@ -22,7 +22,6 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.jobs import take_in_changes
 from douban_pipeline.douban.intros import second_reading
 from douban_pipeline.douban.mounts import mounts
@@ -36,6 +35,7 @@ from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
 from douban_pipeline_tests.harness.fixtures.client_programs import client_program
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings, Library, build_library, video
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 HEAD = migrations.tree_of("mac_").head
 

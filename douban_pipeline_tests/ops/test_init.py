@@ -20,12 +20,12 @@ from douban_pipeline.core.errors import OperatingError
 from douban_pipeline.demo.cms_schema import default_types
 from douban_pipeline.demo.library import create_library
 from douban_pipeline.demo.sample import cms_columns, load_subjects, load_videos
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.ops.init import dialogue
 from douban_pipeline.ops.init.env_file import read_env, write_env
 from douban_pipeline.ops.init.site_files import SitePaths, write_site_files
 from douban_pipeline.ops.workspace import project_folder
 from douban_pipeline_tests.harness.fixtures.calling import caller  # noqa: F401 (a fixture)
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 POLICIES, KINDS = "DOUBAN_PIPELINE_FIELD_POLICIES", "DOUBAN_PIPELINE_CATEGORY_KINDS"
 

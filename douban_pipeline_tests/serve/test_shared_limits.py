@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.douban.store import migrations
 from douban_pipeline.serve.app import COOKIE
 from douban_pipeline_tests.serve.processes import TOKEN, processes, visitor
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 
 pytestmark = pytest.mark.mariadb
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.embedded import GraphAddress, embedded_graph
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool
@@ -23,6 +22,7 @@ from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.conftest import new_database
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline_tests.tmdb.given import KEY
 from douban_pipeline_tests.tmdb.serving import FakeStore, service_of
 

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.enrichment.factory import open_online_client
 from douban_pipeline.tmdb.enrichment.results import EnrichmentResult
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
@@ -18,6 +17,7 @@ from douban_pipeline.tmdb.enrichment.spool import Job, Spool
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.requests import LoggedRequest
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 
 ASKED = "《喜宴》的导演是谁？"
 WHO = {"user_id": "u1", "session_id": "s1"}

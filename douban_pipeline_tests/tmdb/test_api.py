@@ -23,13 +23,13 @@ import uvicorn
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.guesses import GuessGuard
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline.tmdb.api import MOST_BYTES, RateLimit
 from douban_pipeline.tmdb.mounts import mounts
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline_tests.tmdb.given import answer as given_answer
 from douban_pipeline_tests.tmdb.given import crew, movie
 

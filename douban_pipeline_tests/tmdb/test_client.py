@@ -19,7 +19,7 @@ from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.errors import NotFound, ProblemsError, SourceError, SourceThrottled, SourceUnavailable
 from douban_pipeline.core.gate_memory import MemoryGate
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.demo.stand_ins.tmdb_server import BUNDLED, TmdbFault, TmdbServer
+from douban_pipeline.demo.stand_ins.tmdb_server import BUNDLED
 from douban_pipeline.tmdb.clients.api import APPENDED, EXPORTS, MOST_APPENDED, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES, KeyRefused, RequestRefused, SchemaChanged
 from douban_pipeline.tmdb.projection import is_full, project
@@ -29,6 +29,7 @@ from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import snapshot
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline_tests.tmdb.given import RECORDED
 
 KEY = "a-key-of-tmdb"

@@ -13,7 +13,6 @@ import dagster as dg
 import pytest
 from pydantic import SecretStr
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb import guards
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.graph.target import GraphTarget
@@ -21,6 +20,7 @@ from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.locations import add_run, location_origin
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline_tests.tmdb.given import KEY, actor, answer, cast, crew, movie, show
 from douban_pipeline_tests.tmdb.location import exchange, execute, metadata, run
 

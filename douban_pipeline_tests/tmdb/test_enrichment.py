@@ -12,7 +12,6 @@ import pytest
 from psycopg import DataError, OperationalError
 from psycopg.errors import ProgramLimitExceeded, UndefinedTable
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.tmdb.enrichment import writer as writing
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
@@ -20,6 +19,7 @@ from douban_pipeline.tmdb.enrichment.spool import Spool, user_hash
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline_tests.tmdb.given import show
 from douban_pipeline_tests.tmdb.serving import ASKED, FakeStore, ask, job, service_of
 

@@ -17,7 +17,6 @@ import pytest
 from typer.testing import CliRunner
 
 from douban_pipeline.core.errors import NotFound
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline.matching import parse_title
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.enrichment import known_answers
@@ -31,6 +30,7 @@ from douban_pipeline.tmdb.store.entities import EntityWriter
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbFault, TmdbServer
 from douban_pipeline_tests.tmdb.given import actor, answer, cast, crew, movie, title
 from douban_pipeline_tests.tmdb.stored import rows
 

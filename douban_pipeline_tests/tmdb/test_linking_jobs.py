@@ -11,11 +11,11 @@ import pytest
 from pydantic import SecretStr
 
 from douban_pipeline.dagster_kit.launchpad import RefusedConfigError
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.video_links import link_videos
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline_tests.tmdb.given import KEY
 from douban_pipeline_tests.tmdb.location import exchange, execute, metadata, run
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.pages.relations import Neighbour, way_between
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline_tests.tmdb.given import actor, answer, cast, crew, movie, title
 from douban_pipeline_tests.tmdb.test_api import STOPPED, running
 

@@ -15,7 +15,6 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.embedded import embedded_postgres
 from douban_pipeline.tmdb.enrichment.factory import open_service, open_spool
@@ -23,6 +22,7 @@ from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline_tests.tmdb.given import movie
 
 QUESTIONS = ("《喜宴》的导演是谁？", "李安导演过哪些电影", "推荐几部国产剧")

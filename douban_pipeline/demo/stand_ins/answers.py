@@ -92,7 +92,7 @@ def douban_fields(subject: Subject) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "vod_name": subject["title"],
         "vod_sub": _separator(subject, names).join(dict.fromkeys(names)),
-        "vod_pic": subject.get("picture") or _picture(subject),
+        "vod_pic": subject.get("picture") or picture_of(subject),
         "vod_year": str(subject.get("year") or ""),
         "vod_lang": joined["languages"],
         "vod_area": joined["regions"],
@@ -166,25 +166,6 @@ def searxng_page(
     }
 
 
-def suggest_answer(query: str, hits: Sequence[Subject]) -> HttpAnswer:
-    """Return Douban's suggestions for ``query``."""
-    return json_answer(
-        [
-            {
-                "episode": str(subject.get("episodes") or ""),
-                "img": _picture(subject),
-                "title": subject["title"],
-                "url": f"https://movie.douban.com/subject/{subject['id']}/?suggest={quote(query)}",
-                "type": "movie",
-                "year": str(subject.get("year") or ""),
-                "sub_title": subject.get("original_title") or subject["title"],
-                "id": str(subject["id"]),
-            }
-            for subject in hits
-        ]
-    )
-
-
 def _variant(subject: Subject) -> int:
     return zlib.crc32(str(subject["id"]).encode())
 
@@ -204,7 +185,8 @@ def _separator(subject: Subject, items: Sequence[str]) -> str:
     return usable[_variant(subject) % len(usable)] if usable else " / "
 
 
-def _picture(subject: Subject) -> str:
+def picture_of(subject: Subject) -> str:
+    """Return the address of a subject's poster, in the form of Douban's."""
     number = 2_000_000_000 + _variant(subject) % 900_000_000
     return f"https://img{1 + number % 9}.doubanio.com/view/photo/s_ratio_poster/public/p{number}.jpg"
 

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from douban_pipeline.demo.stand_ins import introduction_texts, inventions
+from douban_pipeline.demo.stand_ins import introduction_texts
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.stand_ins.introduction_texts import LENGTH, Facts, Length
 
 _PRICE = 0.000_000_5
 """US dollars per token."""
+
+Write = Callable[[Facts, Length, str], str]
+"""Maps facts, minimum and maximum length and a salt to a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,7 @@ def chat_answer(
     moment: float,
     *,
     facts: Facts | None = None,
-    invention: str = "",
-    people: Sequence[str] = (),
-    titles: Sequence[str] = (),
+    write: Write = introduction_texts.introduction,
 ) -> HttpAnswer:
     """Return the completion of ``request``: a JSON object that contains an introduction.
 
@@ -80,61 +81,15 @@ def chat_answer(
         number: The number of this request, for its id.
         moment: Unix seconds.
         facts: Fact sheet to use instead of the one in the last user message.
-        invention: One of `inventions.INVENTIONS` to add; none by default.
-        people: All people known to the simulation.
-        titles: All titles known to the simulation.
+        write: Writes the introduction.
     """
     message = last_user_message(request)
     if not message:
         return error_answer(400, 'Input required: specify "messages"')
     question = read_request(message)
-    facts_used = question.facts if facts is None else facts
     salt = "corrected" if question.corrected else ""
-    if invention:
-        wanted = inventions.InventionRequest(facts_used, question.length, people, titles, salt)
-        text = inventions.invented(invention, wanted)
-    else:
-        text = introduction_texts.introduction(facts_used, question.length, salt)
+    text = write(question.facts if facts is None else facts, question.length, salt)
     return json_answer(completion(request, number, moment, _shaped(request, text)))
-
-
-def failures(request: Mapping[str, Any], number: int, moment: float, retry: Mapping[str, str]) -> dict[str, HttpAnswer]:
-    """Return OpenRouter's own form of every fault, by its name; see `faults`.
-
-    Args:
-        request: The request's body.
-        number: The number of this request.
-        moment: Unix seconds.
-        retry: The Retry-After header, if one is to be sent.
-    """
-    asked = last_user_message(request)
-    flagged = {"reasons": ["violence"], "flagged_input": asked[:100], "provider_name": "Replay", "model_slug": "replay"}
-    down = {"error_type": "provider_unavailable", "provider_code": "upstream_error"}
-    limited = {"error_type": "rate_limit_exceeded"}
-    cut = completion(request, number, moment, '{"intro": "', finish="length")
-    refusal = completion(request, number, moment, "", refusal="I cannot help with that.")
-    return {
-        "forbidden": error_answer(403, "Input was flagged by moderation", metadata=flagged),
-        "throttled": error_answer(429, "Rate limit exceeded", metadata=limited, headers=retry),
-        "server_error": error_answer(502, "Provider returned error", metadata=down),
-        "empty": json_answer(completion(request, number, moment, "")),
-        "error_in_200": error_answer(502, "Provider returned error", http_status=200, metadata=down),
-        "garbage": json_answer(completion(request, number, moment, '{"intro": "')),
-        "unpaid": _payment("openrouter_credits", "Insufficient credits"),
-        "key_spent": _payment("openrouter_key_limit", "The key's credit limit is used up"),
-        "in_flight": _payment(
-            "openrouter_in_flight_budget", "Requests in flight fill the budget", "in_flight_budget_exhausted", retry
-        ),
-        "too_heavy": _payment("openrouter_credits", "This request is too expensive", "weight_exceeds_budget"),
-        "budget_spent": error_answer(
-            403, "Budget limit exceeded", metadata={"limit_source": "openrouter_workspace_budget", "limit_usd": 1}
-        ),
-        "request_timeout": error_answer(408, "Request timed out"),
-        "no_provider": error_answer(503, "No provider fits the routing", headers=retry),
-        "rejected": error_answer(400, "Invalid request", metadata={"error_type": "invalid_request"}),
-        "cut_off": json_answer(cut),
-        "refused": json_answer(refusal),
-    }
 
 
 def completion(
@@ -170,8 +125,8 @@ def completion(
     }
 
 
-def key_answer(used: int) -> HttpAnswer:
-    """Return OpenRouter's status of a key with ``used`` requests."""
+def key_answer() -> HttpAnswer:
+    """Return OpenRouter's status of a key."""
     data = {
         "label": "sk-or-v1-replay",
         "limit": None,
@@ -179,7 +134,7 @@ def key_answer(used: int) -> HttpAnswer:
         "usage": 0,
         "usage_daily": 0,
         "is_free_tier": False,
-        "free_model_daily_requests": {"used": used, "limit": 1000, "remaining": max(0, 1000 - used)},
+        "free_model_daily_requests": {"used": 0, "limit": 1000, "remaining": 1000},
     }
     return json_answer({"data": data})
 
@@ -199,11 +154,6 @@ def error_answer(
     return json_answer({"error": error}, http_status or status, headers)
 
 
-def _payment(limit: str, message: str, reason: str = "", headers: Mapping[str, str] | None = None) -> HttpAnswer:
-    why = {"reason": reason} if reason else {}
-    return error_answer(402, message, metadata={**why, "limit_source": limit}, headers=headers)
-
-
 def _shaped(request: Mapping[str, Any], text: str) -> str:
     wanted: Any = request
     for step in ("response_format", "json_schema", "schema", "properties"):
@@ -221,7 +171,7 @@ _LETTERS = re.compile(r"[^\W_]")
 _MADE_BY = re.compile("《|执导|导演|主演|演员|出演|演出|主要角色")
 _LIKE = 0.5
 """Share of a part's characters and pairs in the synopsis from which it is about the plot."""
-_NOTHING: Mapping[str, Any] = {
+NOTHING: Mapping[str, Any] = {
     "basis": "none",
     "passages": [],
     "actor": "",
@@ -253,15 +203,10 @@ def reading(message: str, read: Read | None = None) -> str:
     asked = _asked(message)
     synopsis = str(asked["synopsis"])
     said = [
-        {**_NOTHING, **(read or truthful)(str(item["text"]), synopsis), "number": item["number"], "text": item["text"]}
+        {**NOTHING, **(read or truthful)(str(item["text"]), synopsis), "number": item["number"], "text": item["text"]}
         for item in asked["parts"]
     ]
     return json.dumps({"statements": said}, ensure_ascii=False)
-
-
-def of_another_text() -> str:
-    """Return an answer about a text that was not in the request."""
-    return json.dumps({"statements": [{**_NOTHING, "number": 1_000, "text": "别的文字", "basis": "general"}]})
 
 
 def truthful(part: str, synopsis: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Simulates TMDB's API on loopback: replays recorded answers, searches their entities by name, has TMDB's faults.
+"""Simulates TMDB's API on loopback: replays recorded answers, searches their entities by name.
 
 Recordings are exchanges as read by `douban-pipeline tmdb load`: the bundled ones or a whole file. Other answers are
 composed from the recordings: details with other parts appended, searches and discoveries over the known entities.
@@ -21,18 +21,14 @@ from douban_pipeline.core.console import console
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.demo.sample import DATA
-from douban_pipeline.demo.stand_ins.answers import HttpAnswer, html_answer, json_answer
+from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn, authorization
 from douban_pipeline.tmdb.recorded_answers import read_lines
 
 BUNDLED = DATA / "tmdb.jsonl"
-FAULTS = ("throttled", "over_limit", "failing", "cut", "hanging", "schema", "page", "refused_key", "empty")
-"""``throttled``: 429 with code 25, and Retry-After if given. ``over_limit``: code 25 with status 200. ``failing``: 500.
-``cut``: half an answer. ``hanging``: none until the client closes the connection. ``schema``: without the required
-parts (``results``, ``id``, credits). ``page``: HTML. ``refused_key``: 401 with code 7. ``empty``: 200, empty body."""
 _TYPES = ("movie", "tv", "person")
 _IGNORED = frozenset({"api_key", "language", "include_adult", "append_to_response", "include_image_language", "region"})
-_PARTS = [
+PARTS = [
     "aggregate_credits",
     "alternative_titles",
     "changes",
@@ -60,32 +56,6 @@ _YEARS = {"primary_release_year", "first_air_date_year", "year"}
 _PAGE = 20
 
 
-@dataclass(slots=True)
-class TmdbFault:
-    """One fault rule.
-
-    Attributes:
-        kind: One of `FAULTS`.
-        match: Only requests whose path contains this.
-        times: Remaining requests it applies to; None for no limit.
-        retry_after: Seconds, with ``throttled``.
-    """
-
-    kind: str
-    match: str = ""
-    times: int | None = None
-    retry_after: float | None = None
-
-    def __post_init__(self) -> None:
-        """Validate the rule.
-
-        Raises:
-            ValueError: There is no such fault.
-        """
-        if self.kind not in FAULTS:
-            raise ValueError(f"fault {self.kind!r}: use one of {', '.join(FAULTS)}")
-
-
 @dataclass(frozen=True, slots=True)
 class _Recording:
     path: str
@@ -103,7 +73,6 @@ class TmdbServer(LoopbackStandIn):
         key: Key that requests must send, as a parameter or bearer token; empty requires none.
         port: Port to listen on; 0 chooses a free one.
         seconds: Duration of each answer.
-        faults: The current rules; may be changed while it serves.
         asked: Path and query of every request, in order.
     """
 
@@ -111,7 +80,6 @@ class TmdbServer(LoopbackStandIn):
     key: str = ""
     port: int = 0
     seconds: float = 0.0
-    faults: list[TmdbFault] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -154,34 +122,23 @@ class TmdbServer(LoopbackStandIn):
         query = dict(parse_qsl(parts.query))
         with self._lock:
             self.asked.append(target)
-            fault = self._take(parts.path)
         if self.seconds:
             self._stopped.wait(self.seconds)
         if parts.path.startswith("/p/exports/"):
             return self._export(parts.path.rpartition("/")[2])
         if self.key and self.key not in (query.get("api_key"), authorization(headers).removeprefix("Bearer ")):
-            return _error(7, "Invalid API key: You must be granted a valid key.", 401)
-        answer = self._good(parts.path.removeprefix("/3"), query)
-        return answer if fault is None else _misbehave(fault, answer)
+            return tmdb_error(7, "Invalid API key: You must be granted a valid key.", 401)
+        return self.answer(parts.path.removeprefix("/3"), query)
 
-    def _take(self, path: str) -> TmdbFault | None:
-        for fault in self.faults:
-            if fault.match in path:
-                if fault.times is not None:
-                    fault.times -= 1
-                    if fault.times <= 0:
-                        self.faults.remove(fault)
-                return fault
-        return None
-
-    def _good(self, path: str, query: Mapping[str, str]) -> HttpAnswer:
+    def answer(self, path: str, query: Mapping[str, str]) -> HttpAnswer | None:
+        """Return the answer of the API to a request with a good key; None keeps the client waiting."""
         words = path.strip("/").split("/")
         appended = [each for each in query.get("append_to_response", "").split(",") if each]
         if len(appended) > 20:
-            return _error(27, "Too many append to response objects: The maximum number of remote calls is 20.", 400)
+            return tmdb_error(27, "Too many append to response objects: The maximum number of remote calls is 20.", 400)
         page = int(query.get("page") or 1)
         if not 1 <= page <= 500:
-            return _error(22, "Invalid page: Pages start at 1 and max at 500.", 400)
+            return tmdb_error(22, "Invalid page: Pages start at 1 and max at 500.", 400)
         found = self._recorded(path, query, exactly=words[0] in ("search", "discover", "find"))
         if found is not None:
             if words[0] in _TYPES and len(words) == 2 and found.status == 200:
@@ -196,7 +153,7 @@ class TmdbServer(LoopbackStandIn):
             return json_answer({f"{kind}_results": [] for kind in (*_TYPES, "tv_episode", "tv_season")})
         if words[1:] == ["changes"]:
             return json_answer({"page": 1, "results": [], "total_pages": 1, "total_results": 0})
-        return _error(34, "The resource you requested could not be found.", 404)
+        return tmdb_error(34, "The resource you requested could not be found.", 404)
 
     def _recorded(self, path: str, query: Mapping[str, str], *, exactly: bool) -> _Recording | None:
         """Return the recording of a request, in the requested language if there is one."""
@@ -220,7 +177,7 @@ class TmdbServer(LoopbackStandIn):
         )[1]
 
     def _with_parts(self, body: Mapping[str, Any], path: str, appended: Sequence[str]) -> dict[str, Any]:
-        answer = {name: value for name, value in body.items() if name not in _PARTS or name in appended}
+        answer = {name: value for name, value in body.items() if name not in PARTS or name in appended}
         for part in appended:
             if part not in answer:
                 answer[part] = self._part(body, path, part)
@@ -254,7 +211,7 @@ class TmdbServer(LoopbackStandIn):
 
     def _know(self, kind: str, item: Mapping[str, Any]) -> None:
         if kind in _TYPES and isinstance(item.get("id"), int):
-            known = {name: value for name, value in item.items() if name not in _PARTS}
+            known = {name: value for name, value in item.items() if name not in PARTS}
             known.setdefault("genre_ids", [genre["id"] for genre in item.get("genres", ())])
             self._known[kind].setdefault(item["id"], {}).update(known)
 
@@ -346,27 +303,6 @@ def _day(item: Mapping[str, Any]) -> str:
     return str(item.get("release_date") or item.get("first_air_date") or "")
 
 
-def _error(code: int, message: str, status: int, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+def tmdb_error(code: int, message: str, status: int, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+    """Return an error in TMDB's form."""
     return json_answer({"success": False, "status_code": code, "status_message": message}, status, headers)
-
-
-def _misbehave(fault: TmdbFault, answer: HttpAnswer) -> HttpAnswer | None:
-    limit = "Your request count (41) is over the allowed limit of (40)."
-    if fault.kind == "hanging":
-        return None
-    if fault.kind == "throttled":
-        wait = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-        return _error(25, limit, 429, wait)
-    if fault.kind == "schema":
-        body = json.loads(answer.body)
-        gone = {"results", "id", "images", *_PARTS}
-        return json_answer({name: value for name, value in body.items() if name not in gone} | {"items": []})
-    others = {
-        "over_limit": _error(25, limit, 200),
-        "failing": _error(11, "Internal error: Something went wrong, contact TMDb.", 500),
-        "cut": HttpAnswer(200, answer.body[: len(answer.body) // 2]),
-        "page": html_answer("TMDB", "We are down for maintenance"),
-        "refused_key": _error(7, "Invalid API key: You must be granted a valid key.", 401),
-        "empty": HttpAnswer(200, b""),
-    }
-    return others[fault.kind]

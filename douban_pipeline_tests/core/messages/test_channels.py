@@ -13,8 +13,8 @@ import pytest
 
 from douban_pipeline.core.messages.channels import KINDS, read_channels
 from douban_pipeline.core.messages.types import Channel, DeliveryError, Message
-from douban_pipeline.demo.stand_ins.push_server import A_MINUTE, CHAT, KEY, SECRET, PushServer
-from douban_pipeline.demo.stand_ins.smtp_server import PASSWORD, USER, SmtpServer
+from douban_pipeline_tests.stand_ins.push_server import A_MINUTE, CHAT, KEY, SECRET, PushServer
+from douban_pipeline_tests.stand_ins.smtp_server import PASSWORD, USER, SmtpServer
 
 NOW = datetime(2026, 11, 20, 14, 0, tzinfo=UTC)
 URL = "https://example.com/daily/2026-11-20"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from douban_pipeline.demo.stand_ins.push_server import KEY, PushServer
 from douban_pipeline.ops.cli import app
 from douban_pipeline_tests.digest.push.office import office
+from douban_pipeline_tests.stand_ins.push_server import KEY, PushServer
 
 Call = Callable[..., Result]
 

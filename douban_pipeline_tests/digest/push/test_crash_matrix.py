@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline_tests.digest.push.crashing import place_of
 from douban_pipeline_tests.digest.push.office import TEN_PM, office
+from douban_pipeline_tests.stand_ins.push_server import PushServer
 
 MATRIX = {
     # (killed, type): (how often the first part arrives, how often the second, state at the end)

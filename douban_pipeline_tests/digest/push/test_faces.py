@@ -9,10 +9,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from douban_pipeline.demo.stand_ins.push_server import PushServer
 from douban_pipeline.digest.push.jobs import push_notifications, resend_notifications
 from douban_pipeline.digest.sensors import push_sensor
 from douban_pipeline_tests.digest.push.office import TEN_PM, Office, office
+from douban_pipeline_tests.stand_ins.push_server import PushServer
 
 
 @pytest.fixture

@@ -18,8 +18,6 @@ from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.messages.robots import RobotChannel
 from douban_pipeline.core.messages.types import Part
 from douban_pipeline.core.settings_base import SettingsError
-from douban_pipeline.demo.stand_ins.push_server import PushServer
-from douban_pipeline.demo.stand_ins.smtp_server import SmtpServer
 from douban_pipeline.digest.guards import status, unsettled
 from douban_pipeline.digest.push import outbox
 from douban_pipeline.digest.push.rules import MOST_ATTEMPTS, PushType
@@ -28,6 +26,8 @@ from douban_pipeline.digest.services import open_services
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline_tests.conftest import CORE_ENGINES
 from douban_pipeline_tests.digest.push.office import DAY, TEN_PM, Office, office
+from douban_pipeline_tests.stand_ins.push_server import PushServer
+from douban_pipeline_tests.stand_ins.smtp_server import SmtpServer
 
 SERVERS = [engine for engine in CORE_ENGINES if engine != "sqlite"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.douban.intros.room import BARE, TOLD, UNTOLD, Room, room_of
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import dagster as dg
 import sqlalchemy as sa
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.sync import checks as syncing_checks
 from douban_pipeline.douban.intros import checks
 from douban_pipeline.douban.intros.assets import ai_intros
@@ -24,6 +23,7 @@ from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import Library, dead_owner
 from douban_pipeline_tests.harness.fixtures.runs import function_of, new_run_id, results_of, shown_rows
 from douban_pipeline_tests.harness.fixtures.scenario import FAST, row_of, subject
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 KEY = "sk-or-v1-only-for-tests"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.stand_ins.faults import FAULTS, MODEL_FAULTS
 from douban_pipeline_tests.douban.intros.room import linked
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
+from douban_pipeline_tests.stand_ins.faults import FAULTS, MODEL_FAULTS
 
 VIDEOS = [linked(film, number) for number, film in enumerate(FILMS, start=4)]
 

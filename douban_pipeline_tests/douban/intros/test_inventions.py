@@ -9,11 +9,11 @@ import pytest
 
 from douban_pipeline.cms.people import names_of_row
 from douban_pipeline.demo.sample import load_subjects
-from douban_pipeline.demo.stand_ins.faults import Fault, inventing
-from douban_pipeline.demo.stand_ins.inventions import INVENTIONS
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline_tests.douban.intros.room import Room, linked, room_of
 from douban_pipeline_tests.harness.fixtures.library import build_library
+from douban_pipeline_tests.stand_ins.faults import Fault, inventing
+from douban_pipeline_tests.stand_ins.inventions import INVENTIONS
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 SHARE, STUBBORN = 0.5, 0.3
 FAITHFUL = 0.95

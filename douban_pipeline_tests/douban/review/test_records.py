@@ -9,7 +9,6 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.sync.guards import visit_not_ahead
 from douban_pipeline.douban.review.records import record as recording_module
 from douban_pipeline.douban.review.records.record import DecisionError
@@ -27,6 +26,7 @@ from douban_pipeline_tests.douban.review.world import (
     stored,
 )
 from douban_pipeline_tests.harness.fixtures.library import Library
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 FREE = 90_000_200
 """A subject nobody has."""

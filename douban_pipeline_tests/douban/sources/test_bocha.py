@@ -17,12 +17,12 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchProvider, VideoQuery
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import parse_bocha
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 WEEK = timedelta(days=7)
 KEY = "sk-very-secret"

@@ -11,7 +11,7 @@ from email.message import Message
 from typing import Self
 
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 Span = tuple[float, float]
 

@@ -13,11 +13,11 @@ from typing import Literal
 import psutil
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.demo.stand_ins.faults import Fault
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.evidence import SOURCES, Kill
 from douban_pipeline_tests.harness.soak.troubles import Kind, Trouble
 from douban_pipeline_tests.harness.soak.world import World
+from douban_pipeline_tests.stand_ins.faults import Fault
 
 Server = Literal["database", "code", "daemon"]
 HUNT_SECONDS = 40.0

@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 from douban_pipeline.demo.stand_ins.answers import HttpAnswer, Subject
-from douban_pipeline.demo.stand_ins.faults import ENDPOINTS, RequestLog
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
+from douban_pipeline_tests.stand_ins.faults import ENDPOINTS, RequestLog
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 _DELAY_SECONDS = (0.02, 0.12)
 _HANGS_UP_EARLIER = 0.5
@@ -82,8 +82,8 @@ class DistantReplay(ReplayServer):
         """Return the answer after a while; see `ReplayServer.respond`."""
         answer = super().respond(method, target, body, headers)
         if answer is None:
-            self._log.end(self._now() + max(self._timeout - _HANGS_UP_EARLIER, 0.0))
+            self._log.end(self.now() + max(self._timeout - _HANGS_UP_EARLIER, 0.0))
             return None
         time.sleep(self._rng.uniform(*self._delay))
-        self._log.end(self._now())
+        self._log.end(self.now())
         return answer

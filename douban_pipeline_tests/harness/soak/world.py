@@ -17,7 +17,6 @@ from sqlalchemy import update
 
 from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.llm import SOURCE as LLM
-from douban_pipeline.demo.stand_ins.push_server import KEY, SECRET, PushServer
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.services import Services, open_services
 from douban_pipeline.douban.settings import PREFIX, Settings, load_settings, variable
@@ -34,6 +33,7 @@ from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
 from douban_pipeline_tests.harness.soak.people import REVIEWERS
 from douban_pipeline_tests.harness.soak.upstream import DistantReplay
+from douban_pipeline_tests.stand_ins.push_server import KEY, SECRET, PushServer
 
 DATABASE = "library"
 CALLER_TIMEOUT = 4.0

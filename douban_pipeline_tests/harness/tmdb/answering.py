@@ -22,7 +22,6 @@ from pathlib import Path
 import httpx
 
 from douban_pipeline.core.database import chunks
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.tmdb.clients.api import APPENDED
 from douban_pipeline.tmdb.enrichment.factory import STORE_WAIT_SECONDS, open_service
 from douban_pipeline.tmdb.enrichment.results import State
@@ -32,6 +31,7 @@ from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityType
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.tmdb.films import answers, title_of
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 
 CALLERS = 50
 QUESTIONS_A_SECOND = 6.0

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 from douban_pipeline.core.clock import SystemClock
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.review.records.record import record
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.decisions import Decision
@@ -30,6 +29,7 @@ from douban_pipeline_tests.harness.soak.outside import Outside
 from douban_pipeline_tests.harness.soak.site import Site
 from douban_pipeline_tests.harness.soak.snapshot import Snapshot
 from douban_pipeline_tests.harness_tests.soak.site_source import Films
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 SHARDS = range(1, 12)
 WATCHED = ("writes_take_hold",)

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.match import due_rechecks, verdict_rows
 from douban_pipeline.douban.chain.match.due_rechecks import RecheckReason, queue_due_rechecks
 from douban_pipeline.douban.chain.match.rechecks import CurrentLink
@@ -19,6 +18,7 @@ from douban_pipeline.matching import Kind, Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, RIVER, TRAM, WHALE, row_of
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 LINK = ("vod_douban_id", "douban_id_source", "douban_id_locked", "douban_id_confidence")
 EVERY_DAY = {"recheck_percent": 100}

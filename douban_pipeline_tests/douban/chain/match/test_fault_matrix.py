@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.demo.stand_ins.faults import FAULTS
 from douban_pipeline.douban.sources.known_titles import FAMOUS
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.fixtures.scenario import Scenario, row_of, subject
+from douban_pipeline_tests.stand_ins.faults import FAULTS
 
 NAMES = ("长河落日", "蓝鲸灯塔", "午夜电车", "麦田回声", "纸鸢旧城", "雪线村庄", "钟楼谜案", "渡口来信", "盐湖行者")
 NAMES += ("竹海夜雨", "石桥往事", "候鸟南飞")

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.match.found_candidates import FetchedCandidate, FoundCandidates
 from douban_pipeline.douban.chain.match.jobs import recheck_links
 from douban_pipeline.douban.chain.match.rechecks import CurrentLink
@@ -18,6 +17,7 @@ from douban_pipeline_tests.douban.review.launched import launched
 from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of, subject, telling
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 THIS = RIVER["id"]
 NAMESAKE = subject(90_000_301, RIVER["title"], 2021, directors=["别人"], actors=["子", "丑", "寅"])

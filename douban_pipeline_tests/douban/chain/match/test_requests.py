@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
-from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.judgement import judge_found
 from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
@@ -16,6 +15,7 @@ from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.site_videos import video_facts
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
+from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 TITLE = "长河落日记事"
 

@@ -13,8 +13,7 @@ from pydantic import SecretStr
 from sqlalchemy import func, select
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.demo.stand_ins.push_server import KEY, SECRET, PushServer
-from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
+from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
 from douban_pipeline.digest.push.rules import PushState
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
@@ -27,6 +26,8 @@ from douban_pipeline_tests.harness.soak.systems.audits.digest import DigestNotes
 from douban_pipeline_tests.harness.soak.systems.ground import variables
 from douban_pipeline_tests.harness.soak.systems.ill_days import IllDay, IllDays
 from douban_pipeline_tests.harness.soak.systems.life import SystemLife
+from douban_pipeline_tests.stand_ins.completions import DigestServer
+from douban_pipeline_tests.stand_ins.push_server import KEY, SECRET, PushServer
 
 _ACCOUNTS = {f"MP_WXS_300000000{number}": f"示例公众号 {number}" for number in (1, 2, 3)}
 _CHANNELS = {"first": "webhook", "second": "webhook"}

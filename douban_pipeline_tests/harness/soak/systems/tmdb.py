@@ -21,7 +21,7 @@ import httpx
 from pydantic import SecretStr
 
 from douban_pipeline.core.extras import missing_library
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer, bundled
+from douban_pipeline.demo.stand_ins.tmdb_server import bundled
 from douban_pipeline.tmdb.embedded import embedded_graph
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
@@ -36,6 +36,7 @@ from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.systems.audits.tmdb import audit_tmdb
 from douban_pipeline_tests.harness.soak.systems.ground import variables
 from douban_pipeline_tests.harness.soak.systems.life import DOWN, SystemLife, restart
+from douban_pipeline_tests.stand_ins.tmdb_server import TmdbFault, TmdbServer
 
 _FILMS = {9261: "喜宴", 10451: "饮食男女", 146: "卧虎藏龙", 90_000_035: "推手"}
 _FAULTS = ("throttled", "failing", "cut", "page", "empty", "schema")

@@ -71,6 +71,11 @@ def invented(kind: str, request: InventionRequest) -> str:
     return _MAKERS[kind](request, rng, introduction(request.facts, request.length, request.salt))
 
 
+def invented_answer(kind: str, people: Sequence[str], titles: Sequence[str]) -> Callable[[Facts, Length, str], str]:
+    """Return the writer of introductions with one violation of ``kind``; see `InventionRequest`."""
+    return lambda facts, length, salt: invented(kind, InventionRequest(facts, length, people, titles, salt))
+
+
 def _adding(sentence: Callable[[InventionRequest, Random], str]) -> Callable[[InventionRequest, Random, str], str]:
     """Return a function that inserts one more sentence after a sentence of the faithful text."""
 

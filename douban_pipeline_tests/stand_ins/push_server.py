@@ -23,7 +23,7 @@ from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 
 KEY = "demo-key-0123456789abcdef"
 """Key, token or topic of every bot."""
-SECRET = "SEC-demo-0123456789abcdef"  # noqa: S105 (not of a real service)
+SECRET = "SEC-demo-0123456789abcdef"
 CHAT = "-1001234567890"
 A_MINUTE = {"wecom": 20, "dingtalk": 20, "telegram": 20, "feishu": 100}
 _SIGNED_SECONDS = 3600

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
-from douban_pipeline.demo.stand_ins.inventions import INVENTIONS
+from douban_pipeline_tests.stand_ins.inventions import INVENTIONS
 
 ENDPOINTS = ("douban", "search", "suggest", "bocha", "llm", "reading")
 """Endpoints that can fail: douban.php, SearXNG, Douban's suggest, Bocha, and OpenRouter for writing an introduction
