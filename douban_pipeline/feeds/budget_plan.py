@@ -18,7 +18,7 @@ from douban_pipeline.feeds.intensity import SLOTS, Floats, Knowledge, everyone_o
 from douban_pipeline.feeds.scheduler import PlannedCheck
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.spent_polls import BOUNDS, PlanSpan, Spent
-from douban_pipeline.feeds.store import entries, hubs, polls, stats
+from douban_pipeline.feeds.store import entries, polls, stats
 from douban_pipeline.feeds.store.sources import hosts_of_active
 from douban_pipeline.feeds.store.stats import publication_moments
 
@@ -137,9 +137,6 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
         )
         correction, spans, steady = learned
         ids = _polled(connection, hosts, now)
-        # What hubs serve is polled once a day, as a backup; the rest of its share goes to the others.
-        served = hubs.served(connection, now) if settings.public_url else set()
-        ids = [each for each in ids if each not in served] or ids
         slots, weekend = np.zeros(SLOTS), np.zeros(2)
         for knowledge in _each(connection, ids, settings, now):
             slots += knowledge.slots.sum(axis=0)
@@ -154,7 +151,7 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
     allocation = budget.allocate(
         np.concatenate(densities),
         [hosts[each] for each in ids],
-        max(daily - len(served), 1.0),
+        daily,
         max_gap=MAX_GAP,
         host_polls_per_day=_MINUTES * settings.requests_per_minute,
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from urllib.parse import urljoin
 
 from douban_pipeline.core.errors import SourceError, SourceThrottled
 from douban_pipeline.core.http_answers import HttpExchange
-from douban_pipeline.feeds.clients.discovery import FoundFeed, common_addresses, is_page, links_of_page
+from douban_pipeline.feeds.clients.discovery import FoundFeed, common_addresses, feeds_of_page, is_page
 from douban_pipeline.feeds.clients.syndication import parse_feed
 from douban_pipeline.feeds.services import MAX_ENTRIES, FeedsServices
 from douban_pipeline.feeds.types import Source, SourceKind, source_id_for
@@ -26,12 +25,10 @@ class Discovery:
 
     Attributes:
         feeds: Its feeds, the best first; empty if none was found, or the address did not answer.
-        icon: Address of the site's icon; empty if none is known.
         problem: Why nothing was found, for people; empty if something was.
     """
 
     feeds: tuple[FoundFeed, ...] = ()
-    icon: str = ""
     problem: str = ""
 
 
@@ -46,10 +43,9 @@ def discover(services: FeedsServices, url: str, credential: str = "") -> Discove
         return Discovery(problem=error.reason)
     if not is_page(body):
         return Discovery((FoundFeed(url),))
-    found = links_of_page(body, at)
-    icon = found.icon or urljoin(at, "/favicon.ico")
-    if found.feeds:
-        return Discovery(found.feeds, icon)
+    feeds = feeds_of_page(body, at)
+    if feeds:
+        return Discovery(feeds)
     for address in common_addresses(at)[:_MOST_TRIED]:
         try:
             body, kind, _ = _fetched(services, address, credential)
@@ -65,12 +61,12 @@ def discover(services: FeedsServices, url: str, credential: str = "") -> Discove
                 most=MAX_ENTRIES,
             ).title
         except SourceThrottled as error:
-            return Discovery(icon=icon, problem=error.reason)
+            return Discovery(problem=error.reason)
         except SourceError as error:
             logger.debug("no feed at %s: %s", address, error.reason)
             continue
-        return Discovery((FoundFeed(address, title),), icon)
-    return Discovery(icon=icon, problem="a web page that links to no feed")
+        return Discovery((FoundFeed(address, title),))
+    return Discovery(problem="a web page that links to no feed")
 
 
 def _probe(url: str, credential: str = "") -> Source:

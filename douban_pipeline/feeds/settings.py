@@ -58,7 +58,7 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     )
     reader_password: SecretStr = Field(
         SecretStr(""),
-        description="Password of phones' readers (Google Reader, Fever; user name: reader); empty switches both off.",
+        description="Password of phones' readers (Google Reader's API; user name: reader); empty switches it off.",
     )
     credentials: SecretStr = Field(
         SecretStr(""), description="Credentials of sources by name, as a JSON object; see docs/feeds.md."

@@ -1,4 +1,4 @@
-"""Adding sources: the feed behind a page, its icon, credentials by name, folders, and OPML."""
+"""Adding sources: the feed behind a page, credentials by name, folders, and OPML."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_new_source_is_polled_at_once(tmp_path: Path) -> None:
         assert on.poll().polled == 1
 
 
-def test_the_feed_and_icon_of_a_page_are_found(tmp_path: Path) -> None:
-    page = b"""<!doctype html><html><head><link rel="shortcut icon" href="/i.png">
+def test_the_feed_of_a_page_is_found(tmp_path: Path) -> None:
+    page = b"""<!doctype html><html><head>
     <link rel="alternate" type="application/rss+xml" href="/comments.xml" title="Comments">
     <link rel="alternate" type="application/atom+xml; charset=utf-8" href="posts.xml" title="Posts"></head></html>"""
     with site(tmp_path, {"/blog/": page, "/blog/posts.xml": FEED}) as (on, there):
@@ -48,7 +48,7 @@ def test_the_feed_and_icon_of_a_page_are_found(tmp_path: Path) -> None:
         assert on.poll().new == 1
         with reading(on.services.engine) as connection:
             [stored] = sources.read_sources(connection, [report.added[0].source_id]).values()
-    assert (stored.folder, stored.favicon) == ("读", f"{there.base}/i.png")
+    assert stored.folder == "读"
 
 
 def test_a_page_that_names_no_feed_is_tried_at_the_usual_paths(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_opml_keeps_folders_and_takes_what_is_usable(tmp_path: Path) -> None:
     <outline type="rss" text="三" xmlUrl="https://example.com/3.xml" category="/影视/新片,其他"/></body></opml>"""
     with stage(tmp_path, {}) as on:
         report = import_opml(on.services, text, dry_run=False)
-        assert {each.title: each.folder for each in report.added} == {"一": "科技/a b", "三": "影视/新片"}
-        assert [each.partition("：")[0] for each in report.refused] == ["坏", "没有地址"]
+        assert {each.title: each.folder for each in report.added} == {"一": "科技/a b", "三": "其他"}
+        assert [each.partition("：")[0] for each in report.refused] == ["坏"]
         with reading(on.services.engine) as connection:
             written = write_opml(sources.all_sources(connection))
     again = {each.title: each.folder for each in read_opml(written)}
-    assert again == {"一": "科技/a b", "三": "影视/新片"}
+    assert again == {"一": "科技/a b", "三": "其他"}

@@ -1,4 +1,4 @@
-"""Finds the feeds and the icon of a web page: what it links as alternates, else the paths where sites keep them."""
+"""Finds the feeds of a web page: what it links as alternates, else the paths where sites keep them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,6 @@ class FoundFeed:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PageLinks:
-    """What a page says of itself: its feeds in order, the page's own first, and its icon (empty: none)."""
-
-    feeds: tuple[FoundFeed, ...] = ()
-    icon: str = ""
-
-
 def is_page(body: bytes) -> bool:
     """Return whether an answer is a web page and no feed."""
     start = body[:4000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -41,8 +33,8 @@ def is_page(body: bytes) -> bool:
     return b"<html" in start or b"<!doctype html" in start or b"<head" in start
 
 
-def links_of_page(body: bytes, url: str) -> PageLinks:
-    """Return the feeds and the icon that a page links to (WHATWG HTML, link types alternate and icon).
+def feeds_of_page(body: bytes, url: str) -> tuple[FoundFeed, ...]:
+    """Return the feeds that a page links to (WHATWG HTML, link type alternate), the page's own first.
 
     Comment feeds come last: they are rarely what is meant.
     """
@@ -50,17 +42,14 @@ def links_of_page(body: bytes, url: str) -> PageLinks:
     base_node = page.css_first("base[href]")
     base = urljoin(url, (base_node.attributes.get("href") if base_node is not None else "") or "")
     feeds: dict[str, FoundFeed] = {}
-    icons: list[str] = []
     for node in page.css("link[rel][href]"):
         named = {name.lower(): value or "" for name, value in node.attributes.items()}
         link = link_of(named["href"], base)
         rels = set(named["rel"].lower().split())
         if link and "alternate" in rels and named.get("type", "").split(";")[0].strip().lower() in _TYPES:
             feeds.setdefault(link, FoundFeed(link, plain(named.get("title"), 300)))
-        elif link and "icon" in rels:
-            icons.append(link)
     ordered = sorted(feeds.values(), key=lambda each: "comment" in f"{each.url} {each.title}".lower())
-    return PageLinks(tuple(ordered[:_MOST]), icons[0] if icons else "")
+    return tuple(ordered[:_MOST])
 
 
 def common_addresses(url: str) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from io import BytesIO
@@ -55,10 +55,6 @@ class ParsedFeed:
     entries: tuple[Entry, ...]
     left_out: int = 0
     page_count: int = 0
-    icon: str = ""
-    """Address of the icon that it names; empty if it names none."""
-    links: tuple[Mapping[str, Any], ...] = ()
-    """The links of the feed itself, each with ``rel`` and ``href``."""
     own_gap: OwnGap = field(default_factory=OwnGap)
 
 
@@ -112,16 +108,12 @@ def parse_feed(
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
-    links = tuple(found.feed.get("links") or ())[:50]
-    icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
     more = left_out + max(len(kept) - most, 0)
     return ParsedFeed(
         plain(found.feed.get("title"), 300),
         tuple(kept[:most]),
         more,
-        icon=icon,
         own_gap=gap_of_feed(found.feed),
-        links=links,
     )
 
 
@@ -213,14 +205,7 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         )
         if one.guid or one.link or one.title:
             entries.append(one)
-    icon = link_of(found.get("favicon") or found.get("icon"), url)
-    hubs = found.get("hubs")
-    links = tuple(
-        {"rel": "hub", "href": each.get("url")}
-        for each in (hubs if isinstance(hubs, list) else ())
-        if isinstance(each, dict) and str(each.get("type", "")).lower() == "websub"
-    )
-    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon, links=links)
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0))
 
 
 def _json_addresses(item: dict[str, Any]) -> Iterator[object]:
