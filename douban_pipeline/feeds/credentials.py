@@ -1,6 +1,6 @@
 """Credentials with which sources are asked: basic, bearer or a cookie. The store keeps only their names.
 
-They are written as one JSON object, in the environment or in a file that only its owner may read::
+They are written as one JSON object, in a file that only its owner may read::
 
     {"paper": {"host": "example.com", "user": "reader", "password": "…"},
      "board": {"host": "board.example.com", "bearer": "…"},
@@ -33,21 +33,18 @@ class Credential:
     headers: Mapping[str, str] = field(repr=False)
 
 
-def read_credentials(text: str, file: str, *, text_setting: str, file_setting: str) -> dict[str, Credential]:
-    """Return the credentials by name; those of the environment take precedence over those of the file.
+def read_credentials(file: str, setting: str) -> dict[str, Credential]:
+    """Return the credentials of a file by name; none without a file.
 
     Args:
-        text: The JSON object of the environment; empty for none.
-        file: Path of the file; empty for none.
-        text_setting: Variable of ``text``, for errors.
-        file_setting: Variable of ``file``, for errors.
+        file: Its path; empty for none.
+        setting: Its variable, for errors.
 
     Raises:
         ProblemsError: The file cannot be read, others may read it, or an object cannot be used. No error shows a
             secret.
     """
-    found = _parsed(_private_text(Path(file), file_setting), f"{file_setting}={file}") if file else {}
-    return found | (_parsed(text, text_setting) if text else {})
+    return _parsed(_private_text(Path(file), setting), f"{setting}={file}") if file else {}
 
 
 def _private_text(path: Path, setting: str) -> str:

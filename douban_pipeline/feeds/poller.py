@@ -113,8 +113,7 @@ class Poller:
         self._monotonic = monotonic
         self._end = monotonic() + seconds
         self._plan: BudgetPlan | None = None
-        # A request that begins under a lease ends under it, also where the settings allow more time than the lease has.
-        self._lease = max(services.settings.lease_seconds, math.ceil(2 * services.settings.request_timeout_seconds))
+        self._lease = services.lease
 
     def run(self, *, most: int = 1_000_000, only: Sequence[str] = ()) -> PollReport:
         """Poll due sources, or the sources ``only`` whether they are due or not, and return the result.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -86,6 +87,11 @@ class FeedsServices(SourcePlatform):
         return timedelta(seconds=self.settings.request_timeout_seconds)
 
     @property
+    def lease(self) -> int:
+        """Seconds after which the source of an unfinished poll is due again: a request under it ends under it."""
+        return math.ceil(15 * self.settings.request_timeout_seconds)
+
+    @property
     def reports(self) -> ReportFolder:
         """The folder of the reports."""
         return ReportFolder(
@@ -126,13 +132,7 @@ class FeedsServices(SourcePlatform):
         Raises:
             ProblemsError: They cannot be read.
         """
-        settings = self.settings
-        return read_credentials(
-            settings.credentials.get_secret_value(),
-            settings.credentials_file,
-            text_setting=settings.variable("credentials"),
-            file_setting=settings.variable("credentials_file"),
-        )
+        return read_credentials(self.settings.credentials_file, self.settings.variable("credentials_file"))
 
     def secret_headers(self, source: Source) -> Mapping[str, str]:
         """Return the headers of a source's credentials; empty without credentials.

@@ -30,6 +30,13 @@ def site(home: Path, pages: dict[str, bytes], login: str = "", **settings: Any) 
         yield on, opened
 
 
+def private(home: Path, text: str) -> str:
+    path = home / "credentials.json"
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
 def test_a_new_source_is_polled_at_once(tmp_path: Path) -> None:
     with stage(tmp_path, channels(news=SourceStandIn("rss", hourly(2)))) as on:
         follow(on.services, [SourceRequest(url=on.server.url("news"))], dry_run=False)
@@ -76,8 +83,8 @@ def test_what_is_no_feed_stays_as_it_is_and_says_so(tmp_path: Path) -> None:
 )
 def test_a_source_with_a_login_is_read_with_its_credentials(tmp_path: Path, secret: dict[str, str], sent: str) -> None:
     with Site({"/feed": FEED}, login=sent) as there:
-        given = json.dumps({"mine": {"host": there.base.removeprefix("http://"), **secret}})
-        with stage(tmp_path, {}, credentials=given) as on:
+        given = private(tmp_path, json.dumps({"mine": {"host": there.base.removeprefix("http://"), **secret}}))
+        with stage(tmp_path, {}, credentials_file=given) as on:
             url = f"{there.base}/feed"
             [added] = follow(on.services, [SourceRequest(url=url)], dry_run=False).added
             on.poll()
@@ -95,8 +102,8 @@ def test_a_source_with_a_login_is_read_with_its_credentials(tmp_path: Path, secr
 def test_credentials_are_never_sent_to_another_host(tmp_path: Path) -> None:
     with Site({"/feed": FEED}) as other, Site({}) as there:
         there.pages["/feed"] = f"->{other.base}/feed".encode()
-        given = json.dumps({"mine": {"host": there.base.removeprefix("http://"), "bearer": "key"}})
-        with stage(tmp_path, {}, credentials=given) as on:
+        given = private(tmp_path, json.dumps({"mine": {"host": there.base.removeprefix("http://"), "bearer": "key"}}))
+        with stage(tmp_path, {}, credentials_file=given) as on:
             request = SourceRequest(url=f"{there.base}/feed", credential="mine")
             [added] = follow(on.services, [request], dry_run=False).added
             on.poll()  # moved for good
@@ -110,23 +117,22 @@ def test_credentials_are_never_sent_to_another_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"a": {"bearer": "s3cret"}}', '{"a": {"host": "h", "cookie": "s3cret\\n"}}']
 )
-def test_credentials_that_cannot_be_used_are_refused_without_their_secrets(text: str) -> None:
+def test_credentials_that_cannot_be_used_are_refused_without_their_secrets(tmp_path: Path, text: str) -> None:
     with pytest.raises(ProblemsError) as refused:
-        read_credentials(text, "", text_setting="TEXT", file_setting="FILE")
-    assert "TEXT" in str(refused.value)
+        read_credentials(private(tmp_path, text), "FILE")
+    assert "FILE" in str(refused.value)
     assert "s3cret" not in str(refused.value)
 
 
 def test_a_file_of_credentials_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "credentials.json"
-    path.write_text('{"a": {"host": "h", "bearer": "x"}}')
+    path = Path(private(tmp_path, '{"a": {"host": "h", "bearer": "x"}}'))
     path.chmod(0o644)
     with pytest.raises(ProblemsError, match="chmod 600"):
-        read_credentials("", str(path), text_setting="TEXT", file_setting="FILE")
+        read_credentials(str(path), "FILE")
     path.chmod(0o600)
-    assert read_credentials("", str(path), text_setting="TEXT", file_setting="FILE")["a"].host == "h"
+    assert read_credentials(str(path), "FILE")["a"].host == "h"
     with pytest.raises(ProblemsError, match="FILE"):
-        read_credentials("", str(tmp_path / "none"), text_setting="TEXT", file_setting="FILE")
+        read_credentials(str(tmp_path / "none"), "FILE")
 
 
 def test_opml_keeps_folders_and_takes_what_is_usable(tmp_path: Path) -> None:

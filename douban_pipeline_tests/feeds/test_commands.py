@@ -63,7 +63,9 @@ def test_a_newcomer_follows_imports_and_asks_why(call: Call, server: FeedServer,
 
 
 def test_what_cannot_be_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "no source, or more than one, is called nobody" in str(call("set-url", "nobody", "http://a.example/").exception)
+    assert "no source, or more than one, is called nobody" in str(
+        call("set-url", "nobody", "http://a.example/").exception
+    )
     assert "cannot be read" in str(call("import", "nowhere.opml").exception)
     monkeypatch.setenv("DOUBAN_PIPELINE_FEEDS_ALLOW_PRIVATE", "false")
     assert "a private or local address" in str(call("add", "http://10.0.0.1/feed").exception)
