@@ -465,6 +465,7 @@ def test_the_command_serves_until_it_is_stopped(home: Path, tmp_path: Path) -> N
                         f"{base}daily/2026-11-20",
                         headers={"Authorization": f"Bearer {TOKEN}"},
                         follow_redirects=True,
+                        timeout=60,
                     )
                     break
                 except httpx.ConnectError:

@@ -97,27 +97,6 @@ def store_entries(
     return stored
 
 
-def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> tuple[int, bool]:
-    """Add those of the entries that are not stored; return how many, and whether others have changed contents.
-
-    No entry that is stored is changed. Times are those of the source, and not after ``now``.
-    """
-    by_guid = read_known(connection, source_id, given)
-    alike = _alike(connection, source_id, given, by_guid)
-    fresh: dict[str, Entry] = {}
-    changed = False
-    for each in given:
-        known = by_guid.get(each.guid_hash)
-        if known is None and not any(key in alike for key in _pages(each.link, each.title, each.published_at)):
-            time = None if each.published_at is None else min(each.published_at, now)
-            fresh.setdefault(each.guid_hash, replace(each, published_at=time))
-        else:
-            changed = changed or known is None or known.content_hash != each.content_hash
-    if fresh:
-        connection.execute(insert(entry), [_row(source_id, each, now) for each in fresh.values()])
-    return len(fresh), changed
-
-
 def with_own_guids(
     connection: Connection, source_id: str, entries: Sequence[Entry], skew: int = 0
 ) -> tuple[list[Entry], dict[str, Row[Any]]]:
