@@ -15,7 +15,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.feeds.clients.opml import read_opml, write_opml
-from douban_pipeline.feeds.credentials import read_credentials
+from douban_pipeline.feeds.services import read_credentials
 from douban_pipeline.feeds.store import sources
 from douban_pipeline.feeds.subscriptions import SourceRequest, find_feed, follow, import_opml
 from douban_pipeline_tests.feeds.stage import Site, Stage, channels, hourly, stage

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, select, update
 
 from douban_pipeline.core.database import chunks
-from douban_pipeline.feeds.links import canonical_link
 from douban_pipeline.feeds.store.tables import entry, newcomer, source
 from douban_pipeline.feeds.types import Entry, digest
 
@@ -360,3 +361,21 @@ def counts(connection: Connection, now: int) -> dict[str, int]:
         "of_them_without_time": number(recent, entry.c.dated.is_(False)),
         "videos_waiting": int(connection.execute(waiting).scalar_one()),
     }
+
+
+_NOISE = re.compile(r"^(utm_\w+|fbclid|gclid|mc_cid|mc_eid|spm|scm|igshid|ref_src|from_source)$", re.IGNORECASE)
+
+
+def canonical_link(link: str) -> str:
+    """Return a link in the form that is equal for the addresses of one page: https, without ``www.``, default port,
+    fragment, closing slash and the parameters by which senders count their readers; empty for no link."""
+    try:
+        parts = urlsplit(link)
+        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    except ValueError:
+        return link
+    if not parts.hostname:
+        return link
+    query = urlencode([pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _NOISE.match(pair[0])])
+    host = parts.hostname.removeprefix("www.")
+    return urlunsplit(("https", host + port, parts.path.rstrip("/"), query if query else "", ""))
