@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin
 from zoneinfo import ZoneInfo
 
+import httpx
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from douban_pipeline.digest.api import INDEX_DAYS, digest_router
 from douban_pipeline.digest.page_data import DayEntry, FailureView, OpportunityView, SlotView, TopView
@@ -21,6 +22,7 @@ from douban_pipeline.digest.services import open_services
 from douban_pipeline.digest.store.tables import daily_report
 from douban_pipeline_tests.digest.pages.samples import DAY, HOSTILE, analysis, day
 from douban_pipeline_tests.digest.stage import Stage, given_settings, stage
+from douban_pipeline_tests.serve.test_serving import listening
 
 ZONE = ZoneInfo("Asia/Shanghai")
 
@@ -131,33 +133,38 @@ def at(tmp_path: Path) -> Iterator[Stage]:
         yield opened
 
 
-def browser(at: Stage) -> TestClient:
+@contextmanager
+def browser(at: Stage) -> Iterator[httpx.Client]:
     app = FastAPI()
     app.include_router(digest_router(at.services))
-    return TestClient(app)
+    with listening(app) as base, httpx.Client(base_url=base, timeout=60) as client:
+        yield client
 
 
 def test_pages_lead_to_each_other(at: Stage) -> None:
-    assert "run_digest_slot" in browser(at).get("/").text  # there is nothing yet
-    at.publish(1, 86)
-    at.run("22:00")
-    client, seen, pending = browser(at), set(), {"/", f"/daily/{DAY}", "/analysis/1"}
-    while pending:
-        path = pending.pop()
-        seen.add(path)
-        answer = client.get(path)
-        assert answer.status_code == 200, path
-        tags = Tags(answer.text)
-        targets = [attributes.get("href") or "" for attributes in tags.all("a")]
-        targets += [attributes["src"] or "" for attributes in tags.all("script")]
-        found = {urljoin(path, each) for each in targets if not each.startswith(("#", "http"))}
-        pending |= found - seen
+    seen: set[str] = set()
+    pending = {"/", f"/daily/{DAY}", "/analysis/1"}
+    with browser(at) as client:
+        assert "run_digest_slot" in client.get("/").text  # there is nothing yet
+        at.publish(1, 86)
+        at.run("22:00")
+        while pending:
+            path = pending.pop()
+            seen.add(path)
+            answer = client.get(path)
+            assert answer.status_code == 200, path
+            tags = Tags(answer.text)
+            targets = [attributes.get("href") or "" for attributes in tags.all("a")]
+            targets += [attributes["src"] or "" for attributes in tags.all("script")]
+            found = {urljoin(path, each) for each in targets if not each.startswith(("#", "http"))}
+            pending |= found - seen
     assert {"/index.html", "/days-2026.html", "/search.js", f"/daily/{DAY}.html", "/analysis/1.html"} <= seen
 
 
 @pytest.mark.parametrize("path", ["daily/2020-01-01", "daily/x", "analysis/9", "analysis/-1", "analysis/" + "9" * 99])
 def test_what_is_no_page_is_not_found(at: Stage, path: str) -> None:
-    assert browser(at).get(f"/{path}").status_code == 404
+    with browser(at) as client:
+        assert client.get(f"/{path}").status_code == 404
 
 
 def test_ten_years_of_days_are_a_page_of_the_newest_and_one_a_year(at: Stage) -> None:
@@ -166,10 +173,10 @@ def test_ten_years_of_days_are_a_page_of_the_newest_and_one_a_year(at: Stage) ->
     days = [{"report_date": DAY - timedelta(days=back), **row, **times} for back in range(800)]
     with at.services.engine.begin() as connection:
         connection.execute(daily_report.insert(), days)
-    client = browser(at)
-    assert client.get("/").text.count("<article") == INDEX_DAYS
-    assert sum(client.get(f"/days-{year}.html").text.count("<article") for year in (2024, 2025, 2026)) == 800
-    assert client.get("/days-2023.html").status_code == 404
+    with browser(at) as client:
+        assert client.get("/").text.count("<article") == INDEX_DAYS
+        assert sum(client.get(f"/days-{year}.html").text.count("<article") for year in (2024, 2025, 2026)) == 800
+        assert client.get("/days-2023.html").status_code == 404
 
 
 @pytest.mark.parametrize(("public", "base"), [("https://d.example/", "https://d.example"), ("", "")])
