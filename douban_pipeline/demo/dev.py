@@ -284,7 +284,7 @@ def _announce(
     if service:
         say("reports", f"{service}/")
         say("review", f"{service}/review/")
-        if "digest" in systems and (home / "reports" / "digest").exists():
+        if "digest" in systems:
             say("digest", f"{service}/digest/")
         if "feeds" in systems:
             say("feeds", f"{service}/feeds/")

@@ -24,6 +24,8 @@ from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
 from douban_pipeline.digest.definitions import build_defs
+from douban_pipeline.digest.page_data import day_view
+from douban_pipeline.digest.pages.html import render_daily
 from douban_pipeline.digest.partitions import partition_of
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
@@ -72,7 +74,13 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
             ),
             soft_wrap=True,
         )
-        page = services.reports.path / "digest" / "daily" / f"{day}.html"
+        with reading(services.engine) as connection:
+            view = day_view(services, connection, day)
+        # What the service serves at /digest/daily/…, to be opened without it.
+        page = home / "reports" / "digest.html"
+        if view is not None:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(render_daily(view, settings.zone), encoding="utf-8")
         services.close()
     done = (
         terminal_text("{slots} slots of {day}, {messages} messages pushed").format(

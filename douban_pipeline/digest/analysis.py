@@ -145,7 +145,7 @@ class Analyser:
         """Analyse waiting articles, up to a slot's limits."""
         services, settings = self.services, self.services.settings
         rubric = services.rubric
-        lease = timedelta(seconds=settings.lease_seconds)
+        lease = services.lease
 
         def claim(connection: Connection) -> list[WaitingArticle]:
             return items.claim_waiting(
@@ -252,7 +252,7 @@ class Analyser:
 
     def _keep(self, ids: Collection[int]) -> None:
         self.renew()
-        lease = timedelta(seconds=self.services.settings.lease_seconds)
+        lease = self.services.lease
         now = self.services.now()
         if self._extended is not None and now < self._extended + lease / 3:
             return

@@ -1,4 +1,4 @@
-"""The options of the commands ``digest …``; `digest.terminal` and `push.terminal` do the work, imported when called."""
+"""The options of the commands ``digest …``; `digest.terminal`, imported when one is called, implements them."""
 
 from typing import Annotated
 
@@ -7,7 +7,6 @@ import typer
 commands = typer.Typer(
     name="digest", help="The daily digest: its slots, its articles, and what is pushed to whom.", no_args_is_help=True
 )
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; change nothing.")]
 
 
 @commands.command("run")
@@ -15,24 +14,12 @@ def digest_run(
     slot: Annotated[
         str, typer.Argument(metavar="[DAY|SLOT]", help="Such as '2026-11-20|07:00'; default: the last one due.")
     ] = "",
-    dry_run: _DryRun = False,
 ) -> None:
     """Run a slot now, without Dagster; one that succeeded is not run again. Exit with 1 if it failed."""
     from douban_pipeline.digest import terminal
 
-    if not terminal.run(slot, dry_run=dry_run):
+    if not terminal.run(slot):
         raise typer.Exit(1)
-
-
-@commands.command("list")
-def digest_list(
-    days: Annotated[int, typer.Option(min=1, max=36_500, help="Number of days.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show the slots of the last days: articles read and analysed, findings, and errors."""
-    from douban_pipeline.digest import terminal
-
-    terminal.list_slots(days, as_json=as_json)
 
 
 @commands.command("why")
@@ -64,21 +51,10 @@ def digest_push(
     test: Annotated[
         str | None, typer.Option("--test", metavar="CHANNEL", help="Send a test message to this channel; all for all.")
     ] = None,
-    dry_run: _DryRun = False,
 ) -> None:
     """Send the due messages of the outbox without Dagster, or a test message; exit with 1 if one is not accepted."""
-    from douban_pipeline.digest.push import terminal
+    from douban_pipeline.digest import terminal
 
-    good = terminal.test(test) if test is not None else terminal.push(dry_run=dry_run)
+    good = terminal.test(test) if test is not None else terminal.push()
     if not good:
         raise typer.Exit(1)
-
-
-@commands.command("messages")
-def digest_messages(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of messages, newest first.")] = 30,
-) -> None:
-    """Show the messages of the outbox: which were delivered, which wait, and why."""
-    from douban_pipeline.digest.push import terminal
-
-    terminal.show(limit)

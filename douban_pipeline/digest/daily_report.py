@@ -16,7 +16,6 @@ from douban_pipeline.core.ui.presentation import escaped
 from douban_pipeline.digest import findings
 from douban_pipeline.digest.answers import DigestAnswer
 from douban_pipeline.digest.model_calls import Asker, CallsEnded, NoAnswer
-from douban_pipeline.digest.page_data import addresses
 from douban_pipeline.digest.prompts import DIGEST_SCHEMA, digest_prompt
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
@@ -203,7 +202,7 @@ def _compact(services: DigestServices, data: DayData) -> Any:
             "has_opportunity": row.has_opportunity,
             "top_type": own[0].type if own else "",
             "summary": row.summary,
-            "analysis_url": addresses(services).analysis(row.analysis_id),
+            "analysis_url": services.analysis_address(row.analysis_id),
             "opportunities_brief": [each.title for each in own[:_MOST_TOP]],
         }
 

@@ -21,7 +21,6 @@ from douban_pipeline.dagster_kit.run_retention import (
 from douban_pipeline.digest.analysis import analyse_again, articles_to_rework, drop_old
 from douban_pipeline.digest.assets import ANALYSES, ARTICLES, FINDINGS, REPORT
 from douban_pipeline.digest.daily_report import make_report
-from douban_pipeline.digest.page_data import write_day
 from douban_pipeline.digest.report_watch import alert_undelivered, ensure_reports
 from douban_pipeline.digest.resources import PERSON_TAGS, SYSTEM, tags_of
 from douban_pipeline.digest.services import LOCATION, DigestServices
@@ -163,8 +162,6 @@ def rebuild(
         context.log.info(f"dry run: the report of {day} would be made again")
         return
     made = make_report(services, day, use_model=config.use_model)
-    if problem := write_day(services, day):
-        context.log.error(problem)
     context.log.info(f"{made.title} ({made.state.value}) {made.reason}")
     shown = dg.MetadataValue.md(str(made.digest.get("digest_md", "")))
     context.add_output_metadata({"title": made.title, "report": made.state.value, "digest": shown})
@@ -174,7 +171,7 @@ rebuild_report = person_job(
     rebuild,
     name="rebuild_report",
     manual=page_text("Make a day's report again, for example after articles were analysed again. Nothing is pushed."),
-    writes=page_text("The report of the day and its page. A dry run (the default) writes nothing."),
+    writes=page_text("The report of the day. A dry run (the default) writes nothing."),
     when=page_text("After articles of the day were analysed again."),
     examples={"": {"dry_run": False, "day": "2026-11-20"}},
     nothing_done="没有重新生成",

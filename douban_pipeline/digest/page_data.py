@@ -1,34 +1,20 @@
-"""Reads the content of the pages from the tables; `digest.pages` writes the pages."""
+"""What the pages show, read from the tables; `digest.pages` renders it."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.digest import wording
-from douban_pipeline.digest.pages.content import (
-    AnalysisView,
-    DayEntry,
-    DayView,
-    FailureView,
-    OpportunityView,
-    SlotView,
-    TopView,
-)
-from douban_pipeline.digest.pages.files import PageAddresses, write_analyses, write_pages
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import missed_slots
 from douban_pipeline.digest.store import analyses, reports, slots
 from douban_pipeline.digest.store.tables import analysis_result, content_item, daily_report, slot_run
 from douban_pipeline.digest.types import ReportState, SlotStatus
-
-logger = logging.getLogger(__name__)
 
 _TONES = {SlotStatus.SUCCESS: "good", SlotStatus.FAILED: "bad"}
 _PROBLEMS = {ReportState.FAILED.value: "日报生成失败", ReportState.UNREAD.value: "没能读取或分析"}
@@ -36,58 +22,162 @@ _PLAIN = "日报由程序汇总，模型没有参与"
 _MOST_TITLES = 20
 
 
-def addresses(services: DigestServices) -> PageAddresses:
-    """Return the addresses of the pages, for messages."""
-    return PageAddresses(services.settings.public_url, services.reports)
+@dataclass(frozen=True, slots=True)
+class OpportunityView:
+    """One opportunity named in an article."""
+
+    type: str = ""
+    title: str = ""
+    targets: Sequence[str] = ()
+    reason: str = ""
+    risk: str = ""
+    horizon: str = ""
 
 
-def write_day(services: DigestServices, day: date) -> str:
-    """Write the pages of a day, of its analyses, and the index; return the problem, empty for none.
+@dataclass(frozen=True, slots=True)
+class AnalysisView:
+    """The analysis of an article.
 
-    Neither a full disk nor a page that cannot be made may hold back a message: the page is rewritten when the day's
-    next slot ends, or by the watchdog.
+    Attributes:
+        analysis_id: Its id, part of its address.
+        title: The article's title.
+        mp_name: Name of the account.
+        url: The article's page; only http and https become a link.
+        published_at: When it was published; None if unknown.
+        report_date: The day it belongs to.
+        slot: The slot that analysed it.
+        score: 0 to 100.
+        is_finding: Whether the score reaches the threshold.
+        summary: Summary of the article.
+        opportunities: Opportunities named in it.
+        suspicions: Reasons why a person should check it, such as sentences in its text that changed its score.
+        truncated: Whether the model was given only a part of the text.
+        model: Model that analysed it.
     """
 
-    def write() -> None:
-        with reading(services.engine) as connection:
-            view, index = day_view(services, connection, day), day_entries(services, connection)
-        write_pages(services.reports, view, index, services.settings.zone)
-
-    return _problem(write, "日报页", f"the page of {day}")
-
-
-def write_slot(services: DigestServices, run_id: int) -> str:
-    """Write the pages of a slot's analyses; return the problem, empty for none."""
-
-    def write() -> None:
-        with reading(services.engine) as connection:
-            views = _analyses(services, connection, analysis_result.c.run_id == run_id)
-        write_analyses(services.reports, views, services.settings.zone)
-
-    return _problem(write, "分析页", f"the pages of slot run {run_id}")
+    analysis_id: int
+    title: str
+    mp_name: str
+    url: str
+    published_at: datetime | None
+    report_date: date
+    slot: str
+    score: int
+    is_finding: bool
+    summary: str
+    opportunities: Sequence[OpportunityView] = ()
+    suspicions: Sequence[str] = ()
+    truncated: bool = False
+    model: str = ""
 
 
-def _problem(write: Callable[[], None], page: str, logged: str) -> str:
-    """Write pages; return why they are not written, empty if they are."""
-    try:
-        write()
-    except ReportFileError as error:
-        return f"{page}没有写成：{error}"
-    except Exception as error:
-        logger.exception("%s cannot be made", logged)
-        return f"{page}没有写成：{type(error).__name__}，见日志"
-    return ""
+@dataclass(frozen=True, slots=True)
+class FailureView:
+    """An article that could not be analysed, and why."""
+
+    title: str
+    mp_name: str
+    url: str
+    reason: str
 
 
-def day_view(services: DigestServices, connection: Connection, day: date) -> DayView:
-    """Return the content of a day's page."""
+@dataclass(frozen=True, slots=True)
+class TopView:
+    """One of the day's best opportunities as named in the report; ``analysis_id`` is None if it refers to no
+    analysis."""
+
+    title: str
+    score: int
+    reason: str
+    analysis_id: int | None = None
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """One slot of the day: its result in Chinese, and ``good``, ``bad`` or empty."""
+
+    slot: str
+    state: str
+    tone: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DayView:
+    """A day's report.
+
+    Attributes:
+        report_date: The day.
+        made_at: When the view was created.
+        failed: Whether the report could not be made; then `causes` says why, and the other data is shown nevertheless.
+        unread: Whether nothing could be read or analysed; then `causes` says why.
+        headline: What the day came to, in a few words.
+        coverage: How much of the day was read and analysed.
+        causes: Reasons, one sentence each.
+        note: A sentence on how the report was made, for example that the model was not available.
+        digest_md: The report as Markdown; links, pictures and HTML in it are shown as text.
+        top: The day's best opportunities according to the report.
+        watchlist: What to watch.
+        analyses: All analyses of the day.
+        failures: Articles that could not be analysed.
+        slots: The day's slots, in order.
+    """
+
+    report_date: date
+    made_at: datetime
+    failed: bool = False
+    unread: bool = False
+    headline: str = ""
+    coverage: str = ""
+    causes: Sequence[str] = ()
+    note: str = ""
+    digest_md: str = ""
+    top: Sequence[TopView] = ()
+    watchlist: Sequence[str] = ()
+    analyses: Sequence[AnalysisView] = ()
+    failures: Sequence[FailureView] = ()
+    slots: Sequence[SlotView] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DayEntry:
+    """One day in the index.
+
+    Attributes:
+        report_date: The day.
+        analyses: Number of analysed articles.
+        findings: Titles of the findings by id, best first.
+        best_score: The best score of the day; None for none.
+        problem: Why there is no report that says something of the day; empty if there is one.
+        counted: Whether articles were read and counted, so that none found is a statement.
+    """
+
+    report_date: date
+    analyses: int
+    findings: Mapping[int, str] = field(default_factory=dict)
+    best_score: int | None = None
+    problem: str = ""
+    counted: bool = True
+
+
+def analysis_view(services: DigestServices, connection: Connection, analysis_id: int) -> AnalysisView | None:
+    """Return the content of an analysis's page; None if there is no such analysis."""
+    found = _analyses(services, connection, analysis_result.c.analysis_id == analysis_id)
+    return found[0] if found else None
+
+
+def day_view(services: DigestServices, connection: Connection, day: date) -> DayView | None:
+    """Return the content of a day's page; None if none of its slots has run."""
     report = reports.find(connection, day)
+    runs = slots.of_day(connection, day)
+    if report is None and not runs:
+        return None
     digest: dict[str, Any] = (report.digest_json or {}) if report is not None else {}
     failed = report is None or report.state == ReportState.FAILED.value
     causes = [*digest.get("causes", ())] or ["日报还没有生成"] if failed else [*digest.get("problems", ())]
     doubtful = {each["analysis_id"] for each in digest.get("suspicious", ())}
     note = f"{_PLAIN}：{report.reason}" if report is not None and report.state == ReportState.PLAIN.value else ""
-    runs = slots.of_day(connection, day)
     settings = services.settings
     missed = missed_slots(day, settings.schedule_slots, [run.slot for run in runs], services.now(), settings.zone)
     views = [
@@ -125,7 +215,7 @@ def day_view(services: DigestServices, connection: Connection, day: date) -> Day
 
 
 def day_entries(services: DigestServices, connection: Connection) -> list[DayEntry]:
-    """Return every day that has a report, for the index."""
+    """Return every day that has a report, for the index, newest first."""
     query = select(daily_report.c.report_date, daily_report.c.state, daily_report.c.stats)
     threshold = services.settings.push_score_threshold
     best = (
@@ -149,7 +239,7 @@ def day_entries(services: DigestServices, connection: Connection) -> list[DayEnt
             _PROBLEMS.get(row.state, ""),
             row.state not in _PROBLEMS,
         )
-        for row in connection.execute(query)
+        for row in connection.execute(query.order_by(daily_report.c.report_date.desc()))
     ]
 
 

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, func, select
 from douban_pipeline.core.database import reading, run_patiently
 from douban_pipeline.digest.daily_report import MadeReport, failed_report, make_report
 from douban_pipeline.digest.guards import DigestBreach, undelivered_reports
-from douban_pipeline.digest.page_data import addresses, write_day
 from douban_pipeline.digest.push.outbox import enqueue
 from douban_pipeline.digest.services import DigestServices
 from douban_pipeline.digest.slots import days_to_watch
@@ -57,8 +56,6 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
         # Any error: people are notified that the report failed, and why.
         logger.exception("the report of %s cannot be made", day)
         made = failed_report(services, day, [cause, f"{type(error).__name__}: {str(error)[:300]}"])
-    if problem := write_day(services, day):
-        logger.error("%s", problem)
 
     def put_out(connection: Connection) -> int:
         now = services.now()
@@ -68,7 +65,7 @@ def ensure_report(services: DigestServices, day: date, reason: str = "") -> Ensu
             report_date=day,
             slot=slot,
             push_type="report",
-            target_url=addresses(services).daily(day),
+            target_url=services.daily_address(day),
             title=made.title,
             body=made.body,
             channels=settings.channels,
@@ -89,8 +86,6 @@ def _make_up_for(services: DigestServices, day: date) -> None:
     except Exception:
         logger.exception("the report of %s still cannot be made", day)
         return
-    if problem := write_day(services, day):
-        logger.error("%s", problem)
 
 
 def alert_undelivered(services: DigestServices) -> tuple[list[DigestBreach], int]:
@@ -113,7 +108,7 @@ def alert_undelivered(services: DigestServices) -> tuple[list[DigestBreach], int
                 report_date=date.fromisoformat(breach.day),
                 slot=breach.what,
                 push_type="undelivered",
-                target_url=addresses(services).daily(date.fromisoformat(breach.day)),
+                target_url=services.daily_address(date.fromisoformat(breach.day)),
                 title=f"【告警】{breach.day} 的日报没有送达",
                 body=f"{breach.problem}。{_REMEDY}",
                 channels=settings.operator_channels,

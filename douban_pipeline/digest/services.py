@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
 
@@ -21,8 +21,6 @@ from douban_pipeline.core.messages.robots import alert_channel
 from douban_pipeline.core.messages.types import Channel
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform
-from douban_pipeline.core.settings_base import BASE_PREFIX
-from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.werss import RULES as WERSS_RULES
 from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
@@ -84,6 +82,11 @@ class DigestServices(SourcePlatform):
         return timedelta(seconds=max(self.settings.deepseek_timeout_seconds, self.settings.request_timeout_seconds))
 
     @property
+    def lease(self) -> timedelta:
+        """How long a slot and an article belong to a run that does not renew it."""
+        return timedelta(seconds=15 * self.settings.request_timeout_seconds)
+
+    @property
     def zone(self) -> tzinfo:
         """The time zone of the days in which quotas and slots are counted."""
         return self.settings.zone
@@ -100,12 +103,13 @@ class DigestServices(SourcePlatform):
             ),
         }
 
-    @property
-    def reports(self) -> ReportFolder:
-        """The folder of the reports."""
-        return ReportFolder(
-            self.settings.home.absolute() / "reports", self.settings.reports_address, f"{BASE_PREFIX}HOME"
-        )
+    def daily_address(self, day: date) -> str:
+        """Return the address of a day's page, for messages; without a public address of the service its path."""
+        return f"{self.settings.public_url.rstrip('/')}/daily/{day.isoformat()}"
+
+    def analysis_address(self, analysis_id: int) -> str:
+        """Return the address of an analysis's page, as `daily_address` does."""
+        return f"{self.settings.public_url.rstrip('/')}/analysis/{analysis_id}"
 
     @cached_property
     def push_channels(self) -> Mapping[str, Channel]:

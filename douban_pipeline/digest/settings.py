@@ -67,7 +67,6 @@ class DigestSettings(AlertSettings, PublicSettings, RequestSettings, WerssSettin
     window_days: int = Field(3, ge=1, le=14, description="Days before a slot whose articles it ingests.")
     push_score_threshold: int = Field(60, ge=0, le=100, description="Score from which an analysis is a finding.")
     max_articles_per_slot: int = Field(50, ge=1, le=1000, description="Articles that one slot analyses, newest first.")
-    lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a slot expires.")
     worker_concurrency: int = Field(2, ge=1, le=32, description="Concurrent calls of the model, over all processes.")
     feed_sources: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Ids of sources of the feeds system whose entries are digested too; * for all."

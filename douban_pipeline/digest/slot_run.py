@@ -21,7 +21,6 @@ from douban_pipeline.digest import findings
 from douban_pipeline.digest.analysis import SLOT_MINUTES, Analyser, AnalysisReport
 from douban_pipeline.digest.daily_report import MODEL_TIME, MadeReport, make_report
 from douban_pipeline.digest.ingestion import Ingest, IngestReport
-from douban_pipeline.digest.page_data import addresses, write_day, write_slot
 from douban_pipeline.digest.push.outbox import enqueue
 from douban_pipeline.digest.rubrics import RubricError
 from douban_pipeline.digest.services import DigestServices
@@ -87,7 +86,7 @@ class SlotWork:
 
     @property
     def _lease(self) -> timedelta:
-        return timedelta(seconds=self.services.settings.lease_seconds)
+        return self.services.lease
 
     @property
     def push_refusal(self) -> str:
@@ -159,8 +158,6 @@ class SlotWork:
 
     def end(self) -> EndedSlot:
         """End a slot of the day: its findings, its status, and the message about them, in one transaction."""
-        # Pages are written before the messages that link to them; a write error does not hold back a message.
-        self._page_problem(write_slot(self.services, self.run_id))
         return self._end(self._finding_message)
 
     def found(self) -> list[Finding]:
@@ -186,15 +183,7 @@ class SlotWork:
             problems=[f"{self.key.slot}：{error}"] if error else [],
             ending=self.key.slot if _status_of(row) is SlotStatus.SUCCESS else "",
         )
-        self._page_problem(write_day(self.services, self.key.run_date))
-        ended = self._end(partial(self._report_message, made))
-        write_day(self.services, self.key.run_date)  # now that the slot itself has ended
-        return made, ended
-
-    def _page_problem(self, problem: str) -> None:
-        if problem:
-            logger.error("%s", problem)
-        self._count({"page_problem": problem[:500]})
+        return made, self._end(partial(self._report_message, made))
 
     # --- ending
 
@@ -227,7 +216,7 @@ class SlotWork:
         return self._enqueue(
             connection,
             "finding",
-            addresses(self.services).analysis(found[0].analysis_id),
+            self.services.analysis_address(found[0].analysis_id),
             findings.finding_title(self.key.slot, found),
             findings.finding_body(found),
             now,
@@ -236,7 +225,7 @@ class SlotWork:
     def _report_message(
         self, made: MadeReport, connection: Connection, _found: Sequence[Finding], now: datetime
     ) -> int:
-        url = addresses(self.services).daily(self.key.run_date)
+        url = self.services.daily_address(self.key.run_date)
         return self._enqueue(connection, "report", url, made.title, made.body, now)
 
     def _alert(self, connection: Connection, row: SlotRow, now: datetime) -> int:
@@ -245,7 +234,7 @@ class SlotWork:
             alert = f"{_what_failed(row)}：{_error_of(row) or '原因见运行日志'}"
         if not alert:
             return 0
-        url = addresses(self.services).daily(self.key.run_date)
+        url = self.services.daily_address(self.key.run_date)
         title, operators = f"【告警】{self.key.slot} 需要处理", self.services.settings.operator_channels
         return self._enqueue(connection, "alert", url, title, str(alert), now, operators)
 
@@ -340,6 +329,4 @@ def _error_of(row: SlotRow) -> str:
     if counters.get("calls_ended"):
         parts.append(f"模型调用停止：{counters['calls_ended']}（剩 {counters.get('left', 0)} 篇）")
     parts += counters.get("analysis_problems", ())
-    if counters.get("page_problem"):
-        parts.append(counters["page_problem"])
     return "；".join(dict.fromkeys(parts))

@@ -5,7 +5,7 @@ from douban_pipeline.core.system import System, SystemPart
 SYSTEM = System(
     name="digest",
     title="每日摘要",
-    page="digest/index.html",
+    page="digest/",
     settings=SystemPart("douban_pipeline.digest.settings:DigestSettings"),
     operations=SystemPart("douban_pipeline.digest.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.digest.mounts:mounts"),

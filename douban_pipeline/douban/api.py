@@ -11,6 +11,7 @@ from fastapi import APIRouter, HTTPException, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
+from douban_pipeline.core.system import installed_names
 from douban_pipeline.core.ui.launchpad_links import job_path
 from douban_pipeline.core.ui.templates import page_to_come
 from douban_pipeline.douban.links import LOCATION
@@ -55,8 +56,9 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
         path = written(FRONT_PAGE)
         if path is not None:
             return _page(path)
-        if (reports / "digest" / FRONT_PAGE).is_file():
-            return RedirectResponse("digest/", 303)  # if only the digest is installed
+        names = installed_names()
+        if "digest" in names and "douban" not in names:
+            return RedirectResponse("digest/", 303)
         return _not_written(reports, ui_url)
 
     @router.get("/{name}")

@@ -7,16 +7,15 @@ import dagster as dg
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import page_docstring, read_in
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
-from douban_pipeline.feeds import websub, wording
+from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import report_causes
 from douban_pipeline.feeds.budget_plan import crowded_hosts
 from douban_pipeline.feeds.cadence_review import review
-from douban_pipeline.feeds.icons import fetch_icons
 from douban_pipeline.feeds.poller import RUN_MINUTES, Poller, PollReport
 from douban_pipeline.feeds.reports import page
 from douban_pipeline.feeds.resources import POLL_POOL
 from douban_pipeline.feeds.services import FeedsServices
-from douban_pipeline.feeds.store import entries, hubs
+from douban_pipeline.feeds.store import entries
 from douban_pipeline.feeds.types import PollOutcome
 
 _SHOWN = 30
@@ -57,12 +56,8 @@ def feed_polls(context: dg.AssetExecutionContext, services: dg.ResourceParam[Fee
     """
     services.ready()
     report = Poller(services, seconds=60 * RUN_MINUTES).run()
-    websub.renew(services)
     context.log.info(f"{report.polled} sources polled, {report.new} new entries")
-    with reading(services.engine) as connection:
-        served = hubs.figures(connection, services.now())
-    shown = {name: dg.MetadataValue.int(value) for name, value in served.items()}
-    return dg.MaterializeResult(metadata={**poll_metadata(report), **shown, **_alerts(context, services)})
+    return dg.MaterializeResult(metadata={**poll_metadata(report), **_alerts(context, services)})
 
 
 def _alerts(context: dg.AssetExecutionContext, services: FeedsServices) -> dict[str, dg.MetadataValue]:
@@ -113,8 +108,6 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
     """Re-analyses all sources: their cadences, and in profile budget the plan by which polls are distributed."""
     services.ready()
     report = review(services)
-    if services.settings.reader_password.get_secret_value():
-        fetch_icons(services)  # only readers on phones show them
     context.log.info(f"{report.sources} sources analysed, {report.changed} changed their cadence")
     with read_in("en"):
         for crowded in crowded_hosts(services.engine, services.settings):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -13,14 +13,111 @@ from sqlalchemy import Connection, Engine
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.language import terminal_text
-from douban_pipeline.feeds import budget, spent_polls
-from douban_pipeline.feeds.intensity import SLOTS, Floats, Knowledge, everyone_of, profiles_of
+from douban_pipeline.feeds import budget
+from douban_pipeline.feeds.budget import density
+from douban_pipeline.feeds.intensity import DAY, HOUR, SLOTS, Floats, Knowledge, everyone_of, profiles_of
 from douban_pipeline.feeds.scheduler import PlannedCheck
 from douban_pipeline.feeds.settings import FeedsSettings
-from douban_pipeline.feeds.spent_polls import BOUNDS, PlanSpan, Spent
-from douban_pipeline.feeds.store import entries, hubs, polls, stats
+from douban_pipeline.feeds.store import entries, polls, stats
 from douban_pipeline.feeds.store.sources import hosts_of_active
 from douban_pipeline.feeds.store.stats import publication_moments
+
+BOUNDS = (0.25, 4.0)
+"""Least and greatest correction: what lies beyond is not the plan's error, but polls that cannot be made."""
+SHORTEST, LONGEST = 600, 2 * HOUR
+"""Seconds of a span that is counted: the review is hourly, and what it missed for longer was an outage."""
+KEPT, MOST_KEPT = 7 * DAY, 48
+"""Seconds for which spans are kept, so that an outage does not empty them, and how many."""
+MOST_FAILED, MOST_LATE = 0.5, 0.05
+"""Share of polls that failed, and of sources that waited for their poll, from which a span is not counted."""
+LATE = 600
+"""Seconds that a source may wait for its poll."""
+_EVEN = 0.1
+"""Part of a day's polls that is spread evenly: the hours of few sources say little of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSpan:
+    """Polls between two plans.
+
+    Attributes:
+        start: When the earlier plan was made.
+        end: When the later one was made.
+        planned: Polls planned for the time between, without a correction.
+        correction: The correction in force.
+        made: Polls made.
+    """
+
+    start: int
+    end: int
+    planned: float
+    correction: float
+    made: int
+
+    def to_json(self) -> list[float]:
+        """Return the stored form."""
+        return list(astuple(self))
+
+    @classmethod
+    def from_json(cls, stored: Sequence[float]) -> PlanSpan:
+        """Return the span from its stored form.
+
+        Raises:
+            TypeError, ValueError: It was stored by another release.
+        """
+        start, end, planned, correction, made = stored
+        return cls(int(start), int(end), float(planned), float(correction), int(made))
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What happened since the last plan: polls made, failed ones among them, and the share of sources that wait."""
+
+    made: int
+    failed: int
+    late: float
+
+
+def counted(span: PlanSpan, spent: Spent) -> bool:
+    """Return whether a span says anything of the plan: polls could be made in it."""
+    usual = SHORTEST <= span.end - span.start <= LONGEST
+    return usual and spent.failed <= MOST_FAILED * spent.made and spent.late <= MOST_LATE and span.planned > 0
+
+
+def planned_between(everyone: Floats, polls_per_day: float, start: float, end: float) -> float:
+    """Return the polls planned from ``start`` to ``end``, in local seconds: a day's, spread as sources publish.
+
+    Over a whole day they are a day's, whatever the hours of all sources (``everyone``) are.
+    """
+    shape = density((1 - _EVEN) * everyone / everyone.sum() + _EVEN / len(everyone))
+    edges = np.arange(len(shape) + 1) * DAY / len(shape)
+    until = np.concatenate([[0.0], np.cumsum(shape / shape.sum())])
+    first, last = (moment // DAY + np.interp(moment % DAY, edges, until) for moment in (start, end))
+    return float(polls_per_day * (last - first))
+
+
+def corrected(spans: Sequence[PlanSpan], before: float, polls_per_day: float) -> float:
+    """Return the factor by which more is to be polled than planned, so that the budget is spent.
+
+    Args:
+        spans: Counted spans, oldest first.
+        before: The correction so far.
+        polls_per_day: Polls planned for a day.
+    """
+    planned = bare = seconds = 0.0
+    for span in reversed(spans):
+        if seconds >= DAY:
+            break
+        seconds += span.end - span.start
+        planned += span.planned
+        bare += span.made / span.correction
+    # What is not known of a day is taken to be as before, so that no hour of a first day moves it far.
+    missing = max(polls_per_day - planned, 0.0)
+    planned, bare = planned + missing, bare + missing / before
+    if planned <= 0:
+        return before
+    return float(np.clip(planned / max(bare, 1e-9), *BOUNDS))
+
 
 NAME = "budget"
 HISTORY_DAYS = 60
@@ -48,7 +145,7 @@ class BudgetPlan:
         polls_per_day: The budget.
         sources: Number of sources it was computed for.
         at: When it was computed.
-        correction: Factor by which more is polled than planned, so that the budget is spent; see `spent_polls`.
+        correction: Factor by which more is polled than planned, so that the budget is spent; see `corrected`.
         spans: Polls planned and made, by which the correction was found.
         steady: Whether polls ran as usual before it; if they did not, those that were missed follow it.
     """
@@ -137,9 +234,6 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
         )
         correction, spans, steady = learned
         ids = _polled(connection, hosts, now)
-        # What hubs serve is polled once a day, as a backup; the rest of its share goes to the others.
-        served = hubs.served(connection, now) if settings.public_url else set()
-        ids = [each for each in ids if each not in served] or ids
         slots, weekend = np.zeros(SLOTS), np.zeros(2)
         for knowledge in _each(connection, ids, settings, now):
             slots += knowledge.slots.sum(axis=0)
@@ -154,7 +248,7 @@ def make_plan(engine: Engine, settings: FeedsSettings, now: int) -> BudgetPlan |
     allocation = budget.allocate(
         np.concatenate(densities),
         [hosts[each] for each in ids],
-        max(daily - len(served), 1.0),
+        daily,
         max_gap=MAX_GAP,
         host_polls_per_day=_MINUTES * settings.requests_per_minute,
     )
@@ -181,16 +275,16 @@ def _corrected(
     if before is None:
         return 1.0, [], False
     daily = before.allocation.polls
-    planned = spent_polls.planned_between(before.everyone, daily, before.at + offset, now + offset)
+    planned = planned_between(before.everyone, daily, before.at + offset, now + offset)
     made, failed = polls.made_between(connection, before.at, now)
-    late = stats.count_due(connection, now - spent_polls.LATE)[0] / max(before.sources, 1)
+    late = stats.count_due(connection, now - LATE)[0] / max(before.sources, 1)
     span = PlanSpan(before.at, now, planned, before.correction, made)
-    steady = spent_polls.counted(span, Spent(made, failed, late))
-    spans = [each for each in before.spans if each.end > now - spent_polls.KEPT][-spent_polls.MOST_KEPT :]
+    steady = counted(span, Spent(made, failed, late))
+    spans = [each for each in before.spans if each.end > now - KEPT][-MOST_KEPT:]
     if not steady or not before.steady:
         return before.correction, spans, steady
     spans.append(span)
-    return spent_polls.corrected(spans, before.correction, daily), spans, steady
+    return corrected(spans, before.correction, daily), spans, steady
 
 
 def read_plan(connection: Connection) -> BudgetPlan | None:

@@ -44,7 +44,7 @@ def review(services: FeedsServices) -> CadenceReport:
     """Re-analyse every active source, in batches, and compute the budget's plan."""
     report = CadenceReport()
     engine, now, zone = services.engine, services.now(), services.settings.zone
-    lease = services.settings.lease_seconds
+    lease = services.lease
     report.mended = run_transaction(engine, lambda connection: stats.correct_clock(connection, now, lease))
     after = ""
     while True:

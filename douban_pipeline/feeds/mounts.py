@@ -1,4 +1,4 @@
-"""The feeds system's part of the HTTP service: the reader, and the APIs of phones' readers."""
+"""The feeds system's part of the HTTP service: the pages, and the API of phones' readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def mounts(guard: GuessGuard) -> Iterator[Mount]:
-    """Yield the pages below ``/feeds/``, and with a password the APIs, if ``DOUBAN_PIPELINE_SYSTEMS`` names the system.
+    """Yield the pages, and with a password the API of phones, if ``DOUBAN_PIPELINE_SYSTEMS`` names the system.
 
     Raises:
         DatabaseError: The tables are missing or of another version.
@@ -29,7 +29,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     if "feeds" not in installed_names():
         return
     try:
-        from douban_pipeline.feeds.api import fever, google_reader, pages, websub
+        from douban_pipeline.feeds.api import google_reader, pages
         from douban_pipeline.feeds.api.access import ReaderAccess
     except ImportError as error:
         raise ProblemsError([missing_library(error.name, "service")]) from error
@@ -38,14 +38,11 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     with read_in("en"):
         for crowded in crowded_hosts(services.engine, settings):
             logger.warning(crowded)
-    if settings.public_url:
-        yield websub.hubs_mount(services)
     password = settings.reader_password.get_secret_value()
     if password:
         access = ReaderAccess(password, guard)
         reader, prefix = google_reader.google_reader_router(services, access), google_reader.PREFIX
         yield Mount("feeds greader", reader, prefix=prefix, public=[prefix])
-        yield Mount("feeds fever", fever.fever_router(services, access), prefix=fever.PREFIX, public=[fever.PREFIX])
     yield Mount(
         "feeds",
         pages.pages_router(services),

@@ -12,7 +12,6 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
 from douban_pipeline.feeds.budget_plan import crowded_hosts
 from douban_pipeline.feeds.services import FeedsServices
-from douban_pipeline.feeds.store import hubs
 from douban_pipeline.feeds.store.tables import source
 from douban_pipeline.feeds.types import SourceKind
 
@@ -33,16 +32,6 @@ class FeedsOperations(Operations):
         for crowded in crowded_hosts(engine, settings):
             remedy = terminal_text("raise {variable}, or follow fewer sources there").format(variable=variable)
             yield CheckResult("hosts", "warn", crowded, remedy)
-        if not settings.public_url:
-            message = terminal_text("WebSub is off, since the service has no public address: sources are only polled")
-            variable = settings.variable("public_url")
-            remedy = terminal_text("to be pushed to by hubs, set {variable}").format(variable=variable)
-            yield CheckResult("websub", "ok", f"{message}; {remedy}")
-        else:
-            with reading(engine) as connection:
-                served = hubs.figures(connection, int(services.clock.now().timestamp()))
-            message = terminal_text("hubs serve {hub_served} of {hub_subscriptions} sources that name one")
-            yield CheckResult("websub", "ok", message.format(**served))
         if settings.werss_url:
             yield reached("werss", settings.variable("werss_url"), settings.werss_url)
         elif counts.get(SourceKind.WERSS):

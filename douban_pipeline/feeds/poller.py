@@ -21,12 +21,11 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import GateClosed, SourceError
-from douban_pipeline.feeds import websub
 from douban_pipeline.feeds.budget_plan import BudgetPlan, BudgetPlanner, make_plan, read_plan
 from douban_pipeline.feeds.clients.further_pages import Reach
 from douban_pipeline.feeds.clock_skew import Sighting, SourceClock
 from douban_pipeline.feeds.failures import GONE, OTHER, FeedRefused, canonical_message, failure_of
-from douban_pipeline.feeds.scheduler import CheckPlanner, update_source_stats
+from douban_pipeline.feeds.scheduler import update_source_stats
 from douban_pipeline.feeds.services import HOST_CONCURRENCY, FeedsServices
 from douban_pipeline.feeds.store import entries, polls, sources, stats
 from douban_pipeline.feeds.types import Entry, FetchedFeed, Gap, PollOutcome, PollRecord, Source, SourceState
@@ -114,8 +113,7 @@ class Poller:
         self._monotonic = monotonic
         self._end = monotonic() + seconds
         self._plan: BudgetPlan | None = None
-        # A request that begins under a lease ends under it, also where the settings allow more time than the lease has.
-        self._lease = max(services.settings.lease_seconds, math.ceil(2 * services.settings.request_timeout_seconds))
+        self._lease = services.lease
 
     def run(self, *, most: int = 1_000_000, only: Sequence[str] = ()) -> PollReport:
         """Poll due sources, or the sources ``only`` whether they are due or not, and return the result.
@@ -333,7 +331,7 @@ class Poller:
             floor=now + fetched.own_gap,
             floor_from=fetched.own_gap_from,
             locked=before,
-            planner=self._planner(connection, source, host, fetched, stored.new, now),
+            planner=None if self._plan is None else BudgetPlanner(self._plan, host, self._services.settings),
         )
         if fetched.moved_to and fetched.moved_to != source.url:
             other = sources.move_source(connection, source, fetched.moved_to, now)
@@ -357,16 +355,6 @@ class Poller:
         )
         polls.add_poll(connection, done)
         return done, told
-
-    def _planner(
-        self, connection: Connection, source: Source, host: str, fetched: FetchedFeed, new: list[Entry], now: int
-    ) -> CheckPlanner | None:
-        """Return what chooses the next poll: the backup of a hub that delivers, the budget, or the plan's rule."""
-        if self._services.settings.public_url:
-            subscription = websub.learn(connection, source, fetched, new, now)
-            if subscription is not None and subscription.serves(now):
-                return websub.HubPlanner(subscription)
-        return None if self._plan is None else BudgetPlanner(self._plan, host, self._services.settings)
 
     def _learned_clock(
         self,
@@ -400,8 +388,6 @@ class Poller:
         }
         if not source.title and fetched.title:
             learned["title"] = fetched.title[:300]
-        if source.favicon is None and fetched.icon:
-            learned["favicon"] = fetched.icon
         known: dict[str, Any] = {
             "etag": source.etag,
             "last_modified": source.last_modified,

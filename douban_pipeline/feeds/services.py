@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import math
+import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
 
 import httpx
 from sqlalchemy import Table
@@ -17,7 +22,7 @@ from douban_pipeline.core.clock import Clock, SystemClock
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.http import Fetcher
-from douban_pipeline.core.language import read_in
+from douban_pipeline.core.language import read_in, terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform, configure_gate
 from douban_pipeline.core.settings_base import BASE_PREFIX
@@ -34,13 +39,84 @@ from douban_pipeline.feeds.clients.source_client import (
     WebClient,
     gate_name,
 )
-from douban_pipeline.feeds.credentials import Credential, read_credentials
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.settings import FeedsSettings
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.sources import host_of
 from douban_pipeline.feeds.store.tables import gate, snapshot
 from douban_pipeline.feeds.types import Source, SourceKind
+
+_WAYS = ({"user", "password"}, {"bearer"}, {"cookie"})
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """Credentials with which sources are asked: name, host (with a port, unless it is the scheme's own), and headers.
+
+    They belong to one host, so that a source whose address changes never carries a secret elsewhere; the store keeps
+    only their names. docs/feeds.md has the form of the file.
+    """
+
+    name: str
+    host: str
+    headers: Mapping[str, str] = field(repr=False)
+
+
+def read_credentials(file: str, setting: str) -> dict[str, Credential]:
+    """Return the credentials of a file by name; none without a file.
+
+    Args:
+        file: Its path; empty for none.
+        setting: Its variable, for errors.
+
+    Raises:
+        ProblemsError: The file cannot be read, others may read it, or an object cannot be used. No error shows a
+            secret.
+    """
+    return _parsed(_private_text(Path(file), setting), f"{setting}={file}") if file else {}
+
+
+def _private_text(path: Path, setting: str) -> str:
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & 0o077:
+            message = terminal_text("{setting}: {path} may be read by others (mode {mode:o}); chmod 600 {path}")
+            raise ProblemsError([message.format(setting=setting, path=path, mode=mode)])
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = terminal_text("{setting}: {path} cannot be read ({error}); create it with mode 600, or unset it")
+        raise ProblemsError([message.format(setting=setting, path=path, error=type(error).__name__)]) from None
+
+
+def _parsed(text: str, setting: str) -> dict[str, Credential]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        message = terminal_text("{setting} is no JSON object of names; its form is in docs/feeds.md")
+        raise ProblemsError([message.format(setting=setting)])
+    return {name: _credential(name, given, setting) for name, given in found.items()}
+
+
+def _credential(name: str, given: object, setting: str) -> Credential:
+    fields = given if isinstance(given, dict) and all(isinstance(each, str) for each in given.values()) else {}
+    host = fields.get("host", "").strip().lower()
+    secrets = {key: value for key, value in fields.items() if key != "host"}
+    # A line break would begin another header.
+    clean = all(value and value.isprintable() for value in secrets.values())
+    if not host or set(secrets) not in _WAYS or not clean or not 0 < len(name) <= 64:
+        message = terminal_text("{setting}: {name} needs a host, and user and password, or bearer, or cookie")
+        raise ProblemsError([message.format(setting=setting, name=name[:64] or "?")])
+    if "bearer" in secrets:
+        headers = {"Authorization": f"Bearer {secrets['bearer']}"}
+    elif "cookie" in secrets:
+        headers = {"Cookie": secrets["cookie"]}
+    else:
+        pair = f"{secrets['user']}:{secrets['password']}".encode()
+        headers = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return Credential(name, host, headers)
+
 
 HOST_CONCURRENCY = 2
 """Concurrent requests to one host, over all processes: one slow answer does not keep the others waiting."""
@@ -86,6 +162,11 @@ class FeedsServices(SourcePlatform):
         return timedelta(seconds=self.settings.request_timeout_seconds)
 
     @property
+    def lease(self) -> int:
+        """Seconds after which the source of an unfinished poll is due again: a request under it ends under it."""
+        return math.ceil(15 * self.settings.request_timeout_seconds)
+
+    @property
     def reports(self) -> ReportFolder:
         """The folder of the reports."""
         return ReportFolder(
@@ -126,13 +207,7 @@ class FeedsServices(SourcePlatform):
         Raises:
             ProblemsError: They cannot be read.
         """
-        settings = self.settings
-        return read_credentials(
-            settings.credentials.get_secret_value(),
-            settings.credentials_file,
-            text_setting=settings.variable("credentials"),
-            file_setting=settings.variable("credentials_file"),
-        )
+        return read_credentials(self.settings.credentials_file, self.settings.variable("credentials_file"))
 
     def secret_headers(self, source: Source) -> Mapping[str, str]:
         """Return the headers of a source's credentials; empty without credentials.

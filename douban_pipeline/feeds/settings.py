@@ -58,15 +58,11 @@ class FeedsSettings(AlertSettings, PublicSettings, RequestSettings, WerssSetting
     )
     reader_password: SecretStr = Field(
         SecretStr(""),
-        description="Password of phones' readers (Google Reader, Fever; user name: reader); empty switches both off.",
-    )
-    credentials: SecretStr = Field(
-        SecretStr(""), description="Credentials of sources by name, as a JSON object; see docs/feeds.md."
+        description="Password of phones' readers (Google Reader's API; user name: reader); empty switches it off.",
     )
     credentials_file: str = Field(
-        "", description="File with such an object, which only its owner may read (mode 600); empty means none."
+        "", description="File with credentials of sources by name, which only its owner may read (mode 600)."
     )
-    lease_seconds: int = Field(300, ge=30, le=3600, description="Seconds after which the lease of a source expires.")
 
     @field_validator("reader_password")
     @classmethod

@@ -44,7 +44,6 @@ class SourceRequest:
         options: For a JSON list: ``path``, and the paths of `JSON_FIELDS`.
         folder: Its folder, ``outer/inner``; if empty, a known source stays where it is.
         credential: Name of its credentials; if empty, those of a known source stay.
-        favicon: Address of its icon; None if it is not known.
     """
 
     kind: str = SourceKind.RSS.value
@@ -55,7 +54,6 @@ class SourceRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     folder: str = ""
     credential: str = ""
-    favicon: str | None = None
 
 
 @dataclass(slots=True)
@@ -134,7 +132,7 @@ def import_opml(services: FeedsServices, text: str, *, dry_run: bool) -> FollowR
     usable: list[SourceRequest] = []
     for each in outlines:
         request = SourceRequest(url=each.url, title=each.title, folder=each.folder)
-        refusal = request_refusal(services, request) if each.url else reader_text("no address (xmlUrl)")
+        refusal = request_refusal(services, request)
         if refusal:
             report.refused.append(f"{each.title or each.url[:100]}{reader_text(': ')}{refusal}")
         else:
@@ -169,21 +167,19 @@ def set_paused(
     return run_transaction(services.engine, change)
 
 
-def remove(services: FeedsServices, given: Sequence[str], *, dry_run: bool) -> list[tuple[Source, dict[str, int]]]:
-    """Stop following sources, and delete them with their entries, polls and statistics; return what each had.
+def remove(services: FeedsServices, given: Sequence[str]) -> None:
+    """Stop following sources, and delete them with their entries, polls and statistics.
 
     Raises:
         ProblemsError: One does not exist; nothing was deleted.
     """
     with reading(services.engine) as connection:
         found = named_sources(connection, given)
-        counted = [(each, source_lists.count_rows(connection, each.source_id)) for each in found]
-    for each in [] if dry_run else found:
+    for each in found:
         source_lists.remove(services.engine, each.source_id)
-    return counted
 
 
-def set_address(services: FeedsServices, given: str, url: str, *, dry_run: bool) -> tuple[Source, Source]:
+def set_address(services: FeedsServices, given: str, url: str) -> tuple[Source, Source]:
     """Give a source another address, and poll it there at once; return it as it was and as it is.
 
     Its id and with it its entries and statistics stay.
@@ -207,16 +203,13 @@ def set_address(services: FeedsServices, given: str, url: str, *, dry_run: bool)
             if each.source_id != before.source_id:
                 message = reader_text("{url} is the address of another source: {title}")
                 raise ProblemsError([message.format(url=url[:100], title=each.title or each.source_id)])
-        if not dry_run and url != before.url:
+        if url != before.url:
             sources.move_source(connection, before, url, now)
             # What the former address answered says nothing of this one.
             sources.update_source(connection, before.source_id, {"etag": "", "last_modified": "", "body_hash": ""}, now)
             sources.set_state(connection, before.source_id, SourceState.ACTIVE, "", now)
         return before, after
 
-    if dry_run:
-        with reading(services.engine) as connection:
-            return change(connection)
     return run_transaction(services.engine, change)
 
 
@@ -242,10 +235,7 @@ def find_feed(services: FeedsServices, request: SourceRequest) -> tuple[SourceRe
     if request.kind != SourceKind.RSS.value or request_refusal(services, request):
         return request, Discovery()
     found = discover(services, request.url.strip(), request.credential.strip())
-    if not found.feeds:
-        return replace(request, favicon=found.icon or None), found
-    first = found.feeds[0]
-    return replace(request, url=first.url, favicon=found.icon or request.favicon), found
+    return (replace(request, url=found.feeds[0].url) if found.feeds else request), found
 
 
 def request_refusal(services: FeedsServices, request: SourceRequest) -> str | None:
@@ -318,7 +308,6 @@ def _source(services: FeedsServices, request: SourceRequest) -> Source:
         manual_cadence=request.cadence,
         folder=folder_name(request.folder),
         credential=request.credential.strip(),
-        favicon=request.favicon,
     )
 
 
@@ -348,7 +337,6 @@ def _compare(connection: Connection, wanted: Mapping[str, Source], *, keep_known
             manual_cadence=each.manual_cadence,
             folder=each.folder or before.folder,
             credential=each.credential or before.credential,
-            favicon=before.favicon if each.favicon is None else each.favicon,
         )
         (report.known if after == before else report.edited).append(after)
     return report

@@ -106,7 +106,6 @@ class Source:
         gap: What it published and was not read; None for nothing.
         clock: What is known of its clock, as `clock_skew` stores it.
         folder: Where people put it; empty for nowhere. A folder in another is written ``outer/inner``.
-        favicon: Address of its icon; None if it was not looked for, empty if it has none.
         credential: Name of the credentials with which it is asked; empty for none. See `feeds.credentials`.
         own_gap: Seconds its publisher wants between two polls; 0 if it says nothing.
         own_gap_from: Where that is written: ``ttl``, ``sy``, ``max-age`` or ``expires``.
@@ -126,7 +125,6 @@ class Source:
     gap: Gap | None = None
     clock: Mapping[str, Any] = field(default_factory=dict)
     folder: str = ""
-    favicon: str | None = None
     credential: str = ""
     own_gap: int = 0
     own_gap_from: str = ""
@@ -186,9 +184,6 @@ class FetchedFeed:
         left_out: Entries beyond the maximum of one answer.
         page_count: Number of pages the source has; 0 if it does not say.
         gap: What remains unread; None for nothing.
-        icon: Address of the icon that it names; empty if it names none.
-        hub: Its WebSub hub; empty if it names none, None if it was not read anew.
-        topic: The address to subscribe to at the hub.
     """
 
     entries: Sequence[Entry] = ()
@@ -204,9 +199,6 @@ class FetchedFeed:
     left_out: int = 0
     page_count: int = 0
     gap: Gap | None = None
-    icon: str = ""
-    hub: str | None = None
-    topic: str = ""
 
 
 class PollOutcome(enum.StrEnum):
@@ -241,18 +233,6 @@ class PollRecord:
     duration_ms: int = 0
     error: str = ""
     gap: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HubFigures:
-    """What WebSub hubs do: subscriptions, sources that they serve, pushes and their new entries since each
-    subscription, and the polls a day that the served sources would cost at their cadences beyond the backup's."""
-
-    subscriptions: int
-    served: int
-    pushes: int
-    entries: int
-    saved: int
 
 
 def digest(text: str) -> str:

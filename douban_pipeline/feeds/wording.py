@@ -11,7 +11,7 @@ from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.language import reader_text, translatable
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.feeds.store.tables import NEVER_DUE
-from douban_pipeline.feeds.types import Gap, GapReason, HubFigures, SourceState
+from douban_pipeline.feeds.types import Gap, GapReason, SourceState
 
 KINDS = {"rss": "订阅", "werss": "公众号", "maccms": "资源站", "json": "JSON 列表"}
 _STATES = {
@@ -93,16 +93,6 @@ def clock_text(skew: int) -> str:
     return (ahead if skew < 0 else behind).format(hours=f"{abs(skew) / 3600:g}")
 
 
-def hub_text(hubs: HubFigures) -> str:
-    """Return, in Chinese, what WebSub hubs do: served sources, pushes, and the polls that they make needless."""
-    if not hubs.served:
-        return f"{hubs.subscriptions} 个来源有 WebSub hub，都还没有推送过，照常抓取"
-    return (
-        f"{hubs.served} 个来源由 WebSub 推送（共 {hubs.subscriptions} 个有 hub），已推送 {hubs.pushes:,} 次、"
-        f"{hubs.entries:,} 条；按各自的节奏一天少抓约 {hubs.saved:,} 次"
-    )
-
-
 def moment_text(moment: int | None, zone: ZoneInfo) -> str:
     """Return a time in the form used on the site; a dash for none and for never."""
     return local_time(datetime.fromtimestamp(moment, UTC), zone) if moment and moment < NEVER_DUE else "—"
@@ -117,8 +107,6 @@ def reason_text(why: Mapping[str, Any] | None, stats: Mapping[str, Any]) -> str:
     if why.get("bound") == "floor" and why.get("floor_from"):
         return own_gap_text(int(why.get("floor_gap", 0)), str(why["floor_from"]))
     profile = why.get("profile")
-    if profile == "websub":
-        return reader_text("pushed by WebSub; polled once a day as a backup")
     if profile == "failure":
         message = reader_text("{failures} failures in a row ({error}), so it backs off")
         return message.format(failures=why.get("failures", 0), error=failure_text(str(why.get("error", ""))))

@@ -141,7 +141,6 @@ def test_the_services_start_as_their_units_say_and_a_check_is_green(installation
                 "feeds.grants",
                 "feeds.clock",
                 "feeds.sources",
-                "feeds.websub",
                 "workspace",
                 "instance",
                 "daemon",

@@ -10,7 +10,10 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
+from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, WeRssStandIn
+from douban_pipeline.digest.page_data import day_view
+from douban_pipeline.digest.pages.html import render_daily
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.digest.slot_run import EndedSlot, SlotWork, run_slot
@@ -108,6 +111,13 @@ class Stage:
 
     def messages(self, push_type: str = "") -> list[dict[str, Any]]:
         return [row for row in self.rows(notification_log) if not push_type or row["push_type"] == push_type]
+
+    def page(self, day: date = DAY) -> str:
+        """Return the page of a day."""
+        with reading(self.services.engine) as connection:
+            view = day_view(self.services, connection, day)
+        assert view is not None
+        return render_daily(view, self.services.settings.zone)
 
     def slot(self, slot: str) -> dict[str, Any]:
         return next(row for row in self.rows(slot_run) if row["slot"] == slot)

@@ -1,4 +1,4 @@
-"""What tests of reading work with: entries written without polls, and the service with reader and APIs on loopback."""
+"""What tests of reading work with: entries written without polls, and the service with pages and API on loopback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.feeds.api import fever, google_reader, pages
+from douban_pipeline.feeds.api import google_reader, pages
 from douban_pipeline.feeds.api.access import ReaderAccess
 from douban_pipeline.feeds.services import FeedsServices, open_services
 from douban_pipeline.feeds.store import entries, sources
@@ -95,14 +95,12 @@ def shelf(home: Path, url: str = "", **values: Any) -> Iterator[Shelf]:
 
 @contextmanager
 def served(services: FeedsServices, token: str = "") -> Iterator[str]:
-    """Yield the address of the service with the reader and both APIs."""
+    """Yield the address of the service with the pages and the API."""
     guard = GuessGuard(Counters(services.clock))
     access = ReaderAccess(PASSWORD, guard)
     reader = google_reader.google_reader_router(services, access)
-    phones = fever.fever_router(services, access)
     mounts = [
         Mount("greader", reader, prefix=google_reader.PREFIX, public=[google_reader.PREFIX]),
-        Mount("fever", phones, prefix=fever.PREFIX, public=[fever.PREFIX]),
         Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX),
     ]
     app = create_app(ServeSettings(_env_file=None, token=token), mounts, services.clock, guard)

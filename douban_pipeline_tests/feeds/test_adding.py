@@ -1,4 +1,4 @@
-"""Adding sources: the feed behind a page, its icon, credentials by name, folders, and OPML."""
+"""Adding sources: the feed behind a page, credentials by name, folders, and OPML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
 from douban_pipeline.feeds.clients.opml import read_opml, write_opml
-from douban_pipeline.feeds.credentials import read_credentials
+from douban_pipeline.feeds.services import read_credentials
 from douban_pipeline.feeds.store import sources
 from douban_pipeline.feeds.subscriptions import SourceRequest, find_feed, follow, import_opml
 from douban_pipeline_tests.feeds.stage import Site, Stage, channels, hourly, stage
@@ -30,14 +30,21 @@ def site(home: Path, pages: dict[str, bytes], login: str = "", **settings: Any) 
         yield on, opened
 
 
+def private(home: Path, text: str) -> str:
+    path = home / "credentials.json"
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
 def test_a_new_source_is_polled_at_once(tmp_path: Path) -> None:
     with stage(tmp_path, channels(news=SourceStandIn("rss", hourly(2)))) as on:
         follow(on.services, [SourceRequest(url=on.server.url("news"))], dry_run=False)
         assert on.poll().polled == 1
 
 
-def test_the_feed_and_icon_of_a_page_are_found(tmp_path: Path) -> None:
-    page = b"""<!doctype html><html><head><link rel="shortcut icon" href="/i.png">
+def test_the_feed_of_a_page_is_found(tmp_path: Path) -> None:
+    page = b"""<!doctype html><html><head>
     <link rel="alternate" type="application/rss+xml" href="/comments.xml" title="Comments">
     <link rel="alternate" type="application/atom+xml; charset=utf-8" href="posts.xml" title="Posts"></head></html>"""
     with site(tmp_path, {"/blog/": page, "/blog/posts.xml": FEED}) as (on, there):
@@ -48,7 +55,7 @@ def test_the_feed_and_icon_of_a_page_are_found(tmp_path: Path) -> None:
         assert on.poll().new == 1
         with reading(on.services.engine) as connection:
             [stored] = sources.read_sources(connection, [report.added[0].source_id]).values()
-    assert (stored.folder, stored.favicon) == ("读", f"{there.base}/i.png")
+    assert stored.folder == "读"
 
 
 def test_a_page_that_names_no_feed_is_tried_at_the_usual_paths(tmp_path: Path) -> None:
@@ -76,8 +83,8 @@ def test_what_is_no_feed_stays_as_it_is_and_says_so(tmp_path: Path) -> None:
 )
 def test_a_source_with_a_login_is_read_with_its_credentials(tmp_path: Path, secret: dict[str, str], sent: str) -> None:
     with Site({"/feed": FEED}, login=sent) as there:
-        given = json.dumps({"mine": {"host": there.base.removeprefix("http://"), **secret}})
-        with stage(tmp_path, {}, credentials=given) as on:
+        given = private(tmp_path, json.dumps({"mine": {"host": there.base.removeprefix("http://"), **secret}}))
+        with stage(tmp_path, {}, credentials_file=given) as on:
             url = f"{there.base}/feed"
             [added] = follow(on.services, [SourceRequest(url=url)], dry_run=False).added
             on.poll()
@@ -95,8 +102,8 @@ def test_a_source_with_a_login_is_read_with_its_credentials(tmp_path: Path, secr
 def test_credentials_are_never_sent_to_another_host(tmp_path: Path) -> None:
     with Site({"/feed": FEED}) as other, Site({}) as there:
         there.pages["/feed"] = f"->{other.base}/feed".encode()
-        given = json.dumps({"mine": {"host": there.base.removeprefix("http://"), "bearer": "key"}})
-        with stage(tmp_path, {}, credentials=given) as on:
+        given = private(tmp_path, json.dumps({"mine": {"host": there.base.removeprefix("http://"), "bearer": "key"}}))
+        with stage(tmp_path, {}, credentials_file=given) as on:
             request = SourceRequest(url=f"{there.base}/feed", credential="mine")
             [added] = follow(on.services, [request], dry_run=False).added
             on.poll()  # moved for good
@@ -110,23 +117,22 @@ def test_credentials_are_never_sent_to_another_host(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"a": {"bearer": "s3cret"}}', '{"a": {"host": "h", "cookie": "s3cret\\n"}}']
 )
-def test_credentials_that_cannot_be_used_are_refused_without_their_secrets(text: str) -> None:
+def test_credentials_that_cannot_be_used_are_refused_without_their_secrets(tmp_path: Path, text: str) -> None:
     with pytest.raises(ProblemsError) as refused:
-        read_credentials(text, "", text_setting="TEXT", file_setting="FILE")
-    assert "TEXT" in str(refused.value)
+        read_credentials(private(tmp_path, text), "FILE")
+    assert "FILE" in str(refused.value)
     assert "s3cret" not in str(refused.value)
 
 
 def test_a_file_of_credentials_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "credentials.json"
-    path.write_text('{"a": {"host": "h", "bearer": "x"}}')
+    path = Path(private(tmp_path, '{"a": {"host": "h", "bearer": "x"}}'))
     path.chmod(0o644)
     with pytest.raises(ProblemsError, match="chmod 600"):
-        read_credentials("", str(path), text_setting="TEXT", file_setting="FILE")
+        read_credentials(str(path), "FILE")
     path.chmod(0o600)
-    assert read_credentials("", str(path), text_setting="TEXT", file_setting="FILE")["a"].host == "h"
+    assert read_credentials(str(path), "FILE")["a"].host == "h"
     with pytest.raises(ProblemsError, match="FILE"):
-        read_credentials("", str(tmp_path / "none"), text_setting="TEXT", file_setting="FILE")
+        read_credentials(str(tmp_path / "none"), "FILE")
 
 
 def test_opml_keeps_folders_and_takes_what_is_usable(tmp_path: Path) -> None:
@@ -136,9 +142,9 @@ def test_opml_keeps_folders_and_takes_what_is_usable(tmp_path: Path) -> None:
     <outline type="rss" text="三" xmlUrl="https://example.com/3.xml" category="/影视/新片,其他"/></body></opml>"""
     with stage(tmp_path, {}) as on:
         report = import_opml(on.services, text, dry_run=False)
-        assert {each.title: each.folder for each in report.added} == {"一": "科技/a b", "三": "影视/新片"}
-        assert [each.partition("：")[0] for each in report.refused] == ["坏", "没有地址"]
+        assert {each.title: each.folder for each in report.added} == {"一": "科技/a b", "三": "其他"}
+        assert [each.partition("：")[0] for each in report.refused] == ["坏"]
         with reading(on.services.engine) as connection:
             written = write_opml(sources.all_sources(connection))
     again = {each.title: each.folder for each in read_opml(written)}
-    assert again == {"一": "科技/a b", "三": "影视/新片"}
+    assert again == {"一": "科技/a b", "三": "其他"}

@@ -286,10 +286,15 @@ def test_opml_goes_out_and_comes_back() -> None:
     assert (found.url, found.title) == ("http://a.com/?x=1&y=2", "甲 & 乙")
 
 
-@pytest.mark.parametrize("text", ["", "<html/>", "<opml", '<!DOCTYPE o [<!ENTITY a "b">]><opml/>', " " * 5_000_001])
+@pytest.mark.parametrize("text", ["", "<html/>", "<opml", "<opml " * 100_000, "http://127.0.0.1:9/", " " * 5_000_001])
 def test_what_is_no_opml_is_refused(text: str) -> None:
     with pytest.raises(ProblemsError, match="OPML"):
         opml.read_opml(text)
+
+
+def test_entities_of_an_opml_are_not_replaced() -> None:
+    outline = '<!DOCTYPE o [<!ENTITY a "b">]><opml><body><outline xmlUrl="http://a.com/" text="&a;"/></body></opml>'
+    assert [each.title for each in opml.read_opml(outline)] == ["&a;"]
 
 
 def test_opml_s_folders_are_followed_and_addresses_taken_once() -> None:

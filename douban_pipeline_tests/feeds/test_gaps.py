@@ -166,7 +166,7 @@ def test_what_a_site_had_before_it_was_followed_is_not_unread(tmp_path: Path, mo
 
 
 def test_no_page_is_read_after_the_lease(tmp_path: Path) -> None:
-    with busy(tmp_path, lease_seconds=60) as (at, site, _):
+    with busy(tmp_path, request_timeout_seconds=4.0) as (at, site, _):
         site.publish(250, START)
         site.wait = lambda: at.clock.sleep(30)
         assert again(at).new == 200

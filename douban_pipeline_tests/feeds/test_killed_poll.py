@@ -18,7 +18,7 @@ from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import START, HandClock, Stage, given_settings, hourly
 
-LEASE = 300
+LEASE = 900
 CHILD = """
 import sys
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_a_killed_run_leaves_nothing_half_done(tmp_path: Path) -> None:
     clock = HandClock()
     channels = {name: SourceStandIn("rss", hourly(4)) for name in ("a", "b", "c")}
     channels["hanging"] = SourceStandIn("rss", hourly(4), fault="hanging")
-    services = open_services(given_settings(tmp_path, lease_seconds=LEASE), clock).ready()
+    services = open_services(given_settings(tmp_path), clock).ready()
     with WaitingServer(lambda: clock.at, channels) as server:
         stage = Stage(services, clock, server)
         requests = [SourceRequest(url=server.url(name)) for name in ("a", "b", "hanging", "c")]

@@ -161,15 +161,6 @@ def test_an_answer_that_cannot_be_stored_is_its_source_s_failure_alone(
         assert (len(at.entries(bad)), len(at.entries(good))) == (0, 3)
 
 
-def test_a_request_may_take_longer_than_the_lease_that_is_set(tmp_path: Path) -> None:
-    ticks = iter(range(1000))
-    given = {"lease_seconds": 30, "request_timeout_seconds": 60.0}
-    with stage(tmp_path, channels(news=SourceStandIn("rss", hourly(3))), **given) as at:
-        at.follow("news")
-        report = Poller(at.services, seconds=60, monotonic=lambda: next(ticks)).run()
-        assert (report.polled, report.left) == (1, 0)
-
-
 def test_a_refusal_that_asks_to_wait_is_heeded(tmp_path: Path) -> None:
     with stage(tmp_path, channels(news=SourceStandIn("rss", hourly(3), fault="missing", retry_after=5 * HOUR))) as at:
         [news] = at.follow("news")

@@ -1,13 +1,11 @@
-"""What two readers send, in their order and forms: a desktop's that speaks Google Reader, a phone's that speaks both.
+"""What two readers send, in their order and forms: a desktop's that speaks Google Reader, a phone's.
 
-The sequences were read from the sources of NetNewsWire (`ReaderAPI`) and Read You (`FeverAPI`, `GoogleReaderAPI`); each
+The sequences were read from the sources of NetNewsWire (`ReaderAPI`) and Read You (`GoogleReaderAPI`); each
 step is the request, and what the reader needs of the answer to go on.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -17,17 +15,14 @@ import pytest
 
 from douban_pipeline.core.database import run_transaction
 from douban_pipeline.feeds.api.google_reader import FIRST_ID, entry_of_item, item_id
-from douban_pipeline.feeds.icons import fetch_icons
-from douban_pipeline.feeds.services import open_services
-from douban_pipeline.feeds.store import entry_lists, sources
+from douban_pipeline.feeds.store import entry_lists
 from douban_pipeline_tests.feeds.reading_stage import PASSWORD, Shelf, an_entry, served, shelf
-from douban_pipeline_tests.feeds.stage import DAY, START, Site
+from douban_pipeline_tests.feeds.stage import DAY, START
 
 READ = "user/-/state/com.google/read"
 STARRED = "user/-/state/com.google/starred"
 EVERYTHING = "user/-/state/com.google/reading-list"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
-KEY = hashlib.md5(f"reader:{PASSWORD}".encode()).hexdigest()
 HTML = "<p onclick='x()'>正文<script>alert(1)</script><img src='/p.png' onerror='y()'></p>"
 
 
@@ -132,7 +127,7 @@ def test_a_session_of_netnewswire(at: Shelf, base: str, books: tuple[str, str, l
         assert [row.source_id for row in at.rows()] == [news] * 3
 
 
-def test_a_session_of_read_you_with_google_reader(at: Shelf, base: str, books: tuple[str, str, list[int]]) -> None:
+def test_a_session_of_read_you(at: Shelf, base: str, books: tuple[str, str, list[int]]) -> None:
     news, _, ids = books
     form = {"output": "json", "Email": "reader", "Passwd": PASSWORD, "accountType": "HOSTED_OR_GOOGLE"}
     auth = httpx.post(f"{base}/feeds/greader/accounts/ClientLogin", data=form).json()["Auth"]
@@ -231,89 +226,12 @@ def test_pages_of_a_stream_have_every_entry_once(at: Shelf, base: str) -> None:
             assert sorted(found) == sorted(ids)
 
 
-def test_a_session_of_read_you_with_fever(at: Shelf, base: str, books: tuple[str, str, list[int]]) -> None:
-    news, films, ids = books
-    at.publish(news, *(an_entry(f"old{number}", START - 10 * DAY - number) for number in range(60)))
-
-    def ask(query: str) -> dict:
-        answer = httpx.post(f"{base}/feeds/fever/?api=&{query}", data={"api_key": KEY})
-        assert answer.status_code == 200
-        assert answer.json()["auth"] == 1
-        return answer.json()
-
-    assert ask("")["api_version"] == 3
-    groups = ask("groups")
-    titles = {each["id"]: each["title"] for each in groups["groups"]}
-    feeds = ask("feeds")
-    members = {
-        int(number): titles[each["group_id"]]
-        for each in feeds["feeds_groups"]
-        for number in each["feed_ids"].split(",")
-    }
-    assert {each["title"]: members[each["id"]] for each in feeds["feeds"]} == {"新闻": "未分组", "电影": "看 & 听"}
-    assert all(isinstance(each["id"], int) and each["id"] < 2**31 for each in feeds["feeds"])
-    assert ask("favicons")["favicons"] == []
-    assert {each["favicon_id"] for each in feeds["feeds"]} == {0}
-    png = b"\x89PNG\r\n\x1a\n picture"
-    with Site({"/i.png": png, "/page": b"<html>", "/v.svg": b"<svg onload=x>"}) as site:
-        own = open_services(at.services.settings.model_copy(update={"allow_private": True}), at.clock)
-        for source_id, name in ((news, "i.png"), (films, "v.svg")):
-            run_transaction(
-                at.services.engine,
-                lambda connection, source_id=source_id, name=name: sources.update_source(
-                    connection, source_id, {"favicon": f"{site.base}/{name}"}, 0
-                ),
-            )
-        assert (fetch_icons(own), fetch_icons(own), len(site.asked)) == (1, 0, 2), "each is asked for once"
-        own.close()
-    [icon] = ask("favicons")["favicons"]
-    assert icon["data"] == f"image/png;base64,{base64.b64encode(png).decode()}"
-    assert {each["title"]: each["favicon_id"] for each in ask("feeds")["feeds"]} == {"新闻": icon["id"], "电影": 0}
-    # All pages, beginning with no id at all, until one is not full.
-    found: list[dict] = []
-    since = ""
-    while True:
-        page = ask(f"items&since_id={since}")["items"]
-        found += page
-        if len(page) < 50:
-            break
-        since = page[-1]["id"]
-    assert [each["id"] for each in found] == [row.entry_id for row in at.rows()]
-    film = next(each for each in found if each["id"] == ids[3])
-    assert film["html"].startswith("<p>正文<img ")
-    assert "onerror" not in film["html"]
-    assert [each["id"] for each in ask(f"items&with_ids={ids[1]},{ids[3]}")["items"]] == [ids[1], ids[3]]
-    assert [each["id"] for each in ask(f"items&max_id={ids[3]}")["items"]] == [ids[2], ids[1], ids[0]]
-    assert len(ask("unread_item_ids")["unread_item_ids"].split(",")) == 64
-    assert ask("saved_item_ids")["saved_item_ids"] == ""
-    ask(f"&mark=item&as=saved&id={ids[0]}")
-    ask(f"&mark=item&as=read&id={ids[0]}")
-    assert at.marks()[ids[0]] == (False, True)
-    ask(f"&mark=item&as=unread&id={ids[0]}")
-    number = next(each["id"] for each in feeds["feeds"] if each["title"] == "电影")
-    ask(f"&mark=feed&as=read&id={number}&before={2**63 // 1000}")
-    assert [row.source_id for row in at.rows() if not row.unread] == [films]
-    at.clock.at += 100
-    at.publish(news, an_entry("later", START + 50))
-    group = next(number for number, title in titles.items() if title == "未分组")
-    ask(f"&mark=group&as=read&id={group}&before={START}")
-    assert [row.guid for row in at.rows() if row.unread] == ["later"]
-    ask("&mark=group&as=read&id=0")
-    assert not any(row.unread for row in at.rows())
-
-
-def test_a_form_in_parts_is_understood(base: str, books: tuple[str, str, list[int]]) -> None:
-    answer = httpx.post(f"{base}/feeds/fever/?api&items", files={"api_key": (None, KEY), "max_id": (None, "0")})
-    assert len(answer.json()["items"]) == 4
-
-
-def test_only_the_password_opens_the_apis_and_it_opens_nothing_else(base: str) -> None:
+def test_only_the_password_opens_the_api_and_it_opens_nothing_else(base: str) -> None:
     wrong = log_in(base, "wrong-password-of-a-phone")
     assert (wrong.status_code, wrong.text) == (401, "Error=BadAuthentication\n")
     listed = f"{base}/feeds/greader/reader/api/0/subscription/list"
     assert httpx.get(listed).status_code == 401
     assert httpx.get(listed, headers={"Authorization": "GoogleLogin auth=reader/0"}).status_code == 401
-    assert httpx.post(f"{base}/feeds/fever/?api&groups").json() == {"api_version": 3, "auth": 0}
     auth = log_in(base).text.splitlines()[2].partition("=")[2]
     for path in ("/feeds/", "/feeds/entries/1", "/feeds/sources"):
         assert httpx.get(f"{base}{path}", headers={"Authorization": f"GoogleLogin auth={auth}"}).status_code == 401
@@ -321,10 +239,9 @@ def test_only_the_password_opens_the_apis_and_it_opens_nothing_else(base: str) -
 
 
 def test_guesses_are_counted_by_the_service_s_one_guard(base: str) -> None:
-    tried = [httpx.post(f"{base}/feeds/fever/?api", data={"api_key": f"{number:032x}"}) for number in range(6)]
-    assert [answer.status_code for answer in tried] == [200] * 5 + [429]
+    tried = [log_in(base, f"{number:032x}") for number in range(6)]
+    assert [answer.status_code for answer in tried] == [401] * 5 + [429]
     assert int(tried[-1].headers["retry-after"]) > 0
-    assert log_in(base).status_code == 429
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ from sqlalchemy import delete, insert, update
 from douban_pipeline.core.counters import Counters
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.demo.stand_ins.feed_server import SourceStandIn
-from douban_pipeline.feeds import budget_plan, mounts, spent_polls
-from douban_pipeline.feeds.budget_plan import BudgetPlan, make_plan
+from douban_pipeline.feeds import budget_plan, mounts
+from douban_pipeline.feeds.budget_plan import BOUNDS, BudgetPlan, PlanSpan, Spent, corrected, counted, make_plan
 from douban_pipeline.feeds.operations import OPERATIONS
 from douban_pipeline.feeds.reports import page
-from douban_pipeline.feeds.spent_polls import BOUNDS, PlanSpan, Spent, corrected, counted
 from douban_pipeline.feeds.store import sources
 from douban_pipeline.feeds.store.tables import plan as plans
 from douban_pipeline.feeds.store.tables import poll, stats
@@ -64,7 +63,7 @@ def test_a_day_s_polls_are_planned_for_any_day() -> None:
     everyone = np.array([1.0 + 9 * (100 < slot < 200) for slot in range(288)])
     for start in (0, 7 * HOUR + 123, START):
         hours = [
-            spent_polls.planned_between(everyone, 240, start + n * HOUR, start + (n + 1) * HOUR) for n in range(24)
+            budget_plan.planned_between(everyone, 240, start + n * HOUR, start + (n + 1) * HOUR) for n in range(24)
         ]
         assert sum(hours) == pytest.approx(240)
         assert max(hours) > 2 * min(hours)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from douban_pipeline.demo.stand_ins.feed_server import FeedServer, SourceStandIn
-from douban_pipeline.feeds.links import canonical_link
+from douban_pipeline.feeds.store.entries import canonical_link
 from douban_pipeline.feeds.store.tables import gate
 from douban_pipeline.feeds.subscriptions import SourceRequest, follow
 from douban_pipeline_tests.feeds.stage import START, Stage, channels, hourly, stage

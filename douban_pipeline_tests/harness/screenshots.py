@@ -35,7 +35,7 @@ PAGES = {
     "front": "index.html",
     "review": "review_queue.html",
     "log": "list_log.html",
-    "digest": "digest/daily/*.html",
+    "digest": "digest.html",
 }
 OF_TESTS = ("widget",)
 """Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""

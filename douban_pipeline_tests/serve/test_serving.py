@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
-from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -30,15 +29,13 @@ from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.platform_tables import counter_table
 from douban_pipeline.core.system import tables_versions
-from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.digest.api import digest_router, messages_router
-from douban_pipeline.digest.pages.content import DayEntry
-from douban_pipeline.digest.pages.files import write_pages
+from douban_pipeline.digest.services import open_services
 from douban_pipeline.douban.api import reports_router
 from douban_pipeline.serve.app import COOKIE, HEADERS, create_app
 from douban_pipeline.serve.server import configure
 from douban_pipeline.serve.settings import ServeSettings
-from douban_pipeline_tests.digest.pages.samples import DAY, day
+from douban_pipeline_tests.digest.stage import given_settings, stage
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 TOKEN = "a-token-of-this-service-0123456789"
@@ -48,17 +45,19 @@ HTML = {"accept": "text/html"}
 @contextmanager
 def service(home: Path, token: str = TOKEN, proxies: str = "", **values: Any) -> Iterator[tuple[str, FakeClock]]:
     """Yield the address of a service on loopback, and its clock."""
+    digest = open_services(given_settings(home)).ready()
     extra = APIRouter()
     extra.get("/hook/ping")(lambda: "pong")
     extra.post("/act")(lambda: "done")
     mounts = [
-        Mount("digest", digest_router(home / "reports")),
+        Mount("digest", digest_router(digest)),
         Mount("extra", extra, prefix="/extra", public=["/extra/hook"], problem=lambda: values.get("problem")),
     ]
     clock = FakeClock()
     settings = ServeSettings(_env_file=None, token=token, proxies=proxies)
     with listening(create_app(settings, mounts, clock)) as base:
         yield base, clock
+    digest.close()
 
 
 @contextmanager
@@ -79,11 +78,12 @@ def listening(app: FastAPI, **options: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("home")
-    reports = ReportFolder(folder / "reports", "", "DOUBAN_PIPELINE_HOME")
-    write_pages(reports, day(), [DayEntry(DAY, 3, {1: "铜"}, 86)], ZoneInfo("Asia/Shanghai"))
+    with stage(folder, at="22:00") as at:
+        at.publish(1, 86, title="铜供给收紧")
+        at.run("22:00")
     (folder / "secret.html").write_text("a secret")
+    (folder / "reports").mkdir()
     (folder / "reports" / "feeds.html").write_text("another report")
-    (folder / "reports" / "digest" / "days-1999.html").symlink_to(folder / "secret.html")
     return folder
 
 
@@ -109,8 +109,8 @@ def log_in(client: httpx.Client, token: str = TOKEN, target: str = "/", **more: 
     [
         ("/", "共 1 天"),
         ("/index.html", "共 1 天"),
-        ("/daily/2026-11-20", "今日要点"),
-        ("/daily/2026-11-20.html", "今日要点"),
+        ("/daily/2026-11-20", "日报 2026-11-20"),
+        ("/daily/2026-11-20.html", "铜供给收紧"),
         ("/analysis/1", "铜供给收紧"),
         ("/analysis/1.html", "铜供给收紧"),
         ("/days-2026.html", "2026 年"),
@@ -377,10 +377,9 @@ LISTED = (
 def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
     """Yield a folder of reports, and a browser at the service over it, mounted as the command does."""
     reports = tmp_path / "reports"
-    (reports / "digest").mkdir(parents=True)
+    reports.mkdir()
     (tmp_path / "secret.html").write_text("a secret")
     mounts = [
-        Mount("digest", digest_router(reports), prefix="/digest"),
         Mount("messages", messages_router("/digest")),
         Mount("reports", reports_router(reports, instead={"review_queue.html": "/review/"}, ui_url="http://ui:3000")),
     ]
@@ -389,13 +388,15 @@ def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
         yield reports, browser
 
 
-def test_the_root_is_the_front_page_and_the_digest_has_its_own(fronted: tuple[Path, httpx.Client]) -> None:
+def test_the_root_is_the_front_page_and_the_digest_has_its_own(
+    fronted: tuple[Path, httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
     reports, browser = fronted
-    (reports / "digest" / "index.html").write_text("days")
-    assert browser.get("/").headers["location"] == "digest/"
+    with monkeypatch.context() as alone:
+        alone.setenv("DOUBAN_PIPELINE_SYSTEMS", "digest")
+        assert browser.get("/").headers["location"] == "digest/"
     (reports / "index.html").write_text("一切正常")
     assert browser.get("/").text == browser.get("/index.html").text == "一切正常"
-    assert browser.get("/digest/").text == "days"
     assert browser.get("/daily/2026-11-20").headers["location"] == "/digest/daily/2026-11-20"
     (reports / "review_queue.html").write_text("the sheet as a file")
     assert browser.get("/review_queue.html").headers["location"] == "/review/"
@@ -449,6 +450,7 @@ def test_the_command_serves_until_it_is_stopped(home: Path, tmp_path: Path) -> N
         **{name: value for name, value in os.environ.items() if not name.startswith("DOUBAN_PIPELINE_")},
         "DOUBAN_PIPELINE_HOME": str(home),
         "DOUBAN_PIPELINE_SERVE_TOKEN": TOKEN,
+        "DOUBAN_PIPELINE_SYSTEMS": "digest",
         "PYTHONUNBUFFERED": "1",
     }
     command = [sys.executable, "-m", "douban_pipeline", "serve", "--port", "0"]
@@ -463,6 +465,7 @@ def test_the_command_serves_until_it_is_stopped(home: Path, tmp_path: Path) -> N
                         f"{base}daily/2026-11-20",
                         headers={"Authorization": f"Bearer {TOKEN}"},
                         follow_redirects=True,
+                        timeout=60,
                     )
                     break
                 except httpx.ConnectError:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from douban_pipeline.core.settings_base import http_address
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.templates import Card, render
-from douban_pipeline.digest.pages.content import AnalysisView, DayEntry, DayView
+from douban_pipeline.digest.page_data import AnalysisView, DayEntry, DayView
 
 FAILED = "日报生成失败，请稍后刷新"
 SEARCH_SCRIPT = "search.js"

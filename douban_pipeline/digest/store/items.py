@@ -247,12 +247,6 @@ def by_title(connection: Connection, words: str, most: int) -> list[Row[Any]]:
     return [*connection.execute(query)]
 
 
-def counts_by_status(connection: Connection) -> dict[int, int]:
-    """Return the number of articles by `AnalysedStatus`."""
-    query = select(content_item.c.analyzed_status, func.count()).group_by(content_item.c.analyzed_status)
-    return {row[0]: row[1] for row in connection.execute(query)}
-
-
 def _waiting(row: Row[Any]) -> WaitingArticle:
     return WaitingArticle(
         row.content_item_id,

@@ -1,7 +1,7 @@
-"""Who may use the readers' APIs: whoever has the password, which is not the service's token.
+"""Who may use the readers' API: whoever has the password, which is not the service's token.
 
-A phone keeps the password, and Fever sends a hash of it that never changes; so it opens entries and sources and nothing
-else of the service. There is one reader an installation, since the service has one token.
+A phone keeps the password; so it opens entries and sources and nothing else of the service. There is one reader an
+installation, since the service has one token.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ class ReaderAccess:
         # Made of the password, so that changing it ends every session, and none is lost by a restart.
         self.token = f"{USER}/" + hmac.new(password.encode(), b"feeds reader token 1", hashlib.sha256).hexdigest()
         self.edit_token = hmac.new(password.encode(), b"feeds reader edit 1", hashlib.sha256).hexdigest()
-        # The hash is Fever's: it is no secret's protection here, but what its clients send.
-        self._fever = hashlib.md5(f"{USER}:{password}".encode(), usedforsecurity=False).hexdigest()
 
     async def logs_in(self, request: Request, user: str, password: str) -> bool:
         """Return whether user and password are right; raises `TooManyGuessesError`."""
@@ -45,10 +43,6 @@ class ReaderAccess:
         if kind.lower() != "googlelogin" or name.strip().lower() != "auth" or not token:
             return False
         return await self._right(request, token.strip(), self.token)
-
-    async def knows_fever(self, request: Request, key: str) -> bool:
-        """Return whether a key of Fever is right; raises `TooManyGuessesError`."""
-        return bool(key) and await self._right(request, key.strip().lower(), self._fever)
 
     async def _right(self, request: Request, given: str, wanted: str, *, hashed: bool = False) -> bool:
         address = request.client.host if request.client is not None else ""

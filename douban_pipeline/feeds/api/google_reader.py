@@ -162,7 +162,6 @@ class GoogleReader:
                 "categories": [_category(row.folder or NO_FOLDER)],
                 "url": row.url,
                 "htmlUrl": _site(row.url),
-                **({"iconUrl": row.favicon} if row.favicon else {}),
                 "sortid": f"{number:08X}",
             }
             for number, row in enumerate(rows, 1)
@@ -294,7 +293,7 @@ class GoogleReader:
             source_id = self._source_id(connection, stream)
             current = source_lists.folders_of(connection, [source_id]).get(source_id, "")
         if action == "unsubscribe":
-            subscriptions.remove(self._services, [source_id], dry_run=False)
+            subscriptions.remove(self._services, [source_id])
             return
         values: dict[str, Any] = {"title": given.get("t").strip()[:300]} if given.get("t").strip() else {}
         if given.get("a"):

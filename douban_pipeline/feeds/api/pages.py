@@ -24,16 +24,12 @@ from douban_pipeline.feeds.subscriptions import SourceRequest
 
 PREFIX = "/feeds"
 _LARGEST = 2**53
-_MARKS = {"read": {"unread": False}, "unread": {"unread": True}} | {
-    "starred": {"starred": True},
-    "unstarred": {"starred": False},
-}
 # Articles show the pictures of their pages; nothing else of another host is loaded, and no script but ours runs.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; img-src 'self' https: http:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_View = Annotated[Literal["unread", "all", "starred"], Query()]
+_View = Annotated[Literal["unread", "all"], Query()]
 _Text = Annotated[str, Query(max_length=200)]
 
 
@@ -50,10 +46,9 @@ def pages_router(services: FeedsServices) -> APIRouter:
         view: _View = "unread",
         source: _Text = "",
         folder: Annotated[str | None, Query(max_length=200)] = None,
-        q: _Text = "",
         before: _Text = "",
     ) -> Response:
-        return HTMLResponse(pages.entries_page(services, Wanted(view, source, folder, q.strip(), before)))
+        return HTMLResponse(pages.entries_page(services, Wanted(view, source, folder, before)))
 
     @router.get("/entries/{entry_id}")
     def entry(
@@ -61,9 +56,8 @@ def pages_router(services: FeedsServices) -> APIRouter:
         view: _View = "unread",
         source: _Text = "",
         folder: Annotated[str | None, Query(max_length=200)] = None,
-        q: _Text = "",
     ) -> Response:
-        wanted = Wanted(view, source, folder, q.strip())
+        wanted = Wanted(view, source, folder)
         found = pages.entry_page(services, entry_id, wanted) if 0 < entry_id < _LARGEST else None
         if found is None:
             raise HTTPException(404)
@@ -113,13 +107,12 @@ def pages_router(services: FeedsServices) -> APIRouter:
     async def mark(request: Request) -> Response:
         given = await read_parameters(request)
         ids = [int(each) for each in given.all("id") if each.isascii() and each.isdigit() and len(each) < 16]
-        marks = _MARKS.get(given.get("as"))
-        if marks is None or not ids:
-            raise HTTPException(422, f"as 应为 {', '.join(_MARKS)}，id 应为条目的编号")
+        wanted = given.get("as")
+        if wanted not in ("read", "unread") or not ids:
+            raise HTTPException(422, "as 应为 read 或 unread，id 应为条目的编号")
 
         def work(connection: Connection) -> int:
-            # One story in several sources is shown once, and marked everywhere.
-            return entry_lists.mark(connection, entry_lists.with_stories(connection, ids), **marks)
+            return entry_lists.mark(connection, ids, unread=wanted == "unread")
 
         changed = await run_in_threadpool(run_transaction, services.engine, work)
         if "application/json" in request.headers.get("accept", ""):
@@ -152,7 +145,7 @@ def _follow(services: FeedsServices, entered: Mapping[str, str]) -> tuple[str, s
 
 def _change(services: FeedsServices, source_id: str, what: str) -> None:
     if what == "removed":
-        subscriptions.remove(services, [source_id], dry_run=False)
+        subscriptions.remove(services, [source_id])
     else:
         paused = what == "paused"
         subscriptions.set_paused(services, [source_id], paused=paused, reason="在来源页面上暂停", dry_run=False)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from email.parser import BytesParser
-from email.policy import HTTP
 from urllib.parse import parse_qsl
 
 from fastapi import Request
@@ -43,20 +41,5 @@ async def read_parameters(request: Request) -> Parameters:
     """Return the parameters of a request; what is not UTF-8 is replaced. The service limits the body's size."""
     pairs = parse_qsl(request.url.query, keep_blank_values=True)
     if request.method == "POST":
-        kind, body = request.headers.get("content-type", ""), await request.body()
-        if kind.lower().startswith("multipart/"):
-            pairs += _multipart(kind, body)
-        else:
-            pairs += parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+        pairs += parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
     return Parameters(pairs)
-
-
-def _multipart(kind: str, body: bytes) -> list[tuple[str, str]]:
-    """Return the fields of a form in parts, as a few clients of Fever send it."""
-    form = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + kind.encode("latin1") + b"\r\n\r\n" + body)
-    found = []
-    for part in form.iter_parts():
-        name, content = part.get_param("name", header="content-disposition"), part.get_payload(decode=True)
-        if isinstance(name, str) and isinstance(content, bytes):
-            found.append((name, content.decode("utf-8", "replace")))
-    return found

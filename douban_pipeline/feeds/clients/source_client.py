@@ -16,7 +16,6 @@ from douban_pipeline.core.werss import SOURCE as WERSS
 from douban_pipeline.core.werss import WeRss
 from douban_pipeline.feeds.clients import lists, syndication
 from douban_pipeline.feeds.clients.further_pages import Reach, read_on
-from douban_pipeline.feeds.clients.hubs import hub_of
 from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_headers
 from douban_pipeline.feeds.clients.syndication import ParsedFeed
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, credible, link_of, plain
@@ -125,8 +124,7 @@ class WebClient:
         found = self._parse(answer, source, answer.moved_to or url, now)
         known |= _own_gap(answer, found.own_gap, source, now)
         known |= {"left_out": found.left_out, "page_count": found.page_count}
-        known["hub"], known["topic"] = hub_of(answer.headers.get_list("link"), found.links, answer.moved_to or url)
-        return FetchedFeed(entries=found.entries, title=found.title, icon=found.icon, **known)
+        return FetchedFeed(entries=found.entries, title=found.title, **known)
 
     def _parse(self, answer: HttpExchange, source: Source, url: str, now: int) -> ParsedFeed:
         host, most, zone = self._fetcher.source, self._reading.most, self._reading.zone

@@ -9,9 +9,10 @@ which ``xml:base`` can make longer with each element and which is parsed at each
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from io import BytesIO
@@ -19,14 +20,87 @@ from typing import Any
 
 import feedparser
 import feedparser.mixin
+from charset_normalizer import from_bytes
 from feedparser.urls import make_safe_absolute_uri
 
-from douban_pipeline.feeds.clients.encodings import as_utf8
 from douban_pipeline.feeds.clients.moments import WrittenTime, meaning_of_cst, written_time
 from douban_pipeline.feeds.clients.own_gaps import OwnGap, gap_of_feed
 from douban_pipeline.feeds.clients.values import LONGEST_SUMMARY, article, based_on, credible, link_of, moment_of, plain
 from douban_pipeline.feeds.failures import FeedRefused
 from douban_pipeline.feeds.types import Entry
+
+_DECLARED = re.compile(rb"""(<\?xml[^>]{0,200}?encoding\s*=\s*["'])([\w.:-]{1,40})(["'])""", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+_MARKUP = re.compile(rb"<[^<>]*>|[\x00-\x7f]{40,}")
+_EAST_ASIAN = ("gb18030", "big5", "cp932", "euc_jp", "cp949")
+"""Encodings of several bytes a character, in which text of another one is hardly ever valid."""
+_SINGLE = ("cp1251", "cp1252", "koi8_r", "cp1250", "latin_1")
+_SAMPLE = 32_000
+_FEW_WRONG = 0.02
+"""Share of characters beyond ASCII that may be wrong in the encoding of a text: cut off, or of one foreign word."""
+_SHORT = 12
+"""Bytes beyond ASCII up to which GBK may happen to be valid UTF-8."""
+
+
+def as_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
+    """Return a feed in UTF-8 with a declaration that is true, and the content type that fits it.
+
+    What is ASCII or begins with a byte order mark is returned as it is.
+    """
+    if body.isascii() or body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body, content_type
+    if b"\x00" in body[:200]:  # UTF-16 or UTF-32 without a mark, which every XML reader knows by its first bytes
+        return body, content_type
+    encoding = true_encoding(body, content_type)
+    text = body.decode(encoding, "replace").encode("utf-8", "replace")
+    return _DECLARED.sub(rb"\g<1>utf-8\g<3>", text, count=1), "application/xml; charset=utf-8"
+
+
+def true_encoding(body: bytes, content_type: str) -> str:
+    """Return the name of the encoding in which a body beyond ASCII is written."""
+    declared = _declared(body, content_type)
+    beyond = sum(byte > 127 for byte in body[:_SAMPLE])
+    if _fits(body, "utf-8"):
+        short = next((each for each in declared if each in _EAST_ASIAN and _fits(body, each)), "")
+        return short if short and beyond <= _SHORT else "utf-8"
+    for name in declared:
+        if name in _EAST_ASIAN and _fits(body, name, wrong=1):
+            return name
+    sample = b" ".join(_MARKUP.sub(b" ", body[: 4 * _SAMPLE]).split())[:_SAMPLE]
+    best = from_bytes(sample, cp_isolation=[*_EAST_ASIAN, *_SINGLE]).best()
+    found = best.encoding if best is not None else ""
+    if found in _EAST_ASIAN and _fits(body, found):
+        return found
+    single = next((each for each in declared if each not in (*_EAST_ASIAN, "utf-8")), "")
+    if single and found not in _EAST_ASIAN:
+        return single
+    # Text too short to recognise its encoding: among Chinese sites it is GBK, if it can be.
+    return "gb18030" if not found and _fits(body, "gb18030", wrong=1) else found or "utf-8"
+
+
+def _declared(body: bytes, content_type: str) -> list[str]:
+    """Return the usable encodings that the XML declaration and the header name, the declaration's first."""
+    inside, outside = _DECLARED.search(body[:1000]), _CHARSET.search(content_type)
+    found = []
+    for name in (inside[2].decode("ascii") if inside else "", outside[1] if outside else ""):
+        try:
+            known = codecs.lookup(name).name
+        except LookupError:
+            continue
+        if known in ("gbk", "gb2312", "hz"):
+            known = "gb18030"  # the larger set, which browsers use for all three
+        found.append({"shift_jis": "cp932", "euc_kr": "cp949"}.get(known, known))
+    return [each for each in found if each not in ("idna", "punycode", "base64", "rot13", "hex", "zlib", "bz2", "uu")]
+
+
+def _fits(body: bytes, encoding: str, wrong: int = 0) -> bool:
+    """Return whether a body is text in an encoding, but for what was cut off at its end, and for `_FEW_WRONG` of its
+    characters or so many ``wrong`` ones."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    text = decoder.decode(body)
+    found = text.count("\ufffd")
+    return not found or found <= max(_FEW_WRONG * sum(char > "\x7f" for char in text), wrong)
+
 
 PARSER_VERSION = "feed-4"
 _END = re.compile(rb"</(?:\w+:)?(item|entry)\s*>", re.IGNORECASE)
@@ -55,10 +129,6 @@ class ParsedFeed:
     entries: tuple[Entry, ...]
     left_out: int = 0
     page_count: int = 0
-    icon: str = ""
-    """Address of the icon that it names; empty if it names none."""
-    links: tuple[Mapping[str, Any], ...] = ()
-    """The links of the feed itself, each with ``rel`` and ``href``."""
     own_gap: OwnGap = field(default_factory=OwnGap)
 
 
@@ -112,16 +182,12 @@ def parse_feed(
         for each, some in zip(found.entries, times, strict=True)
     ]
     kept = [each for each in entries if each.guid or each.link or each.title]
-    links = tuple(found.feed.get("links") or ())[:50]
-    icon = link_of(found.feed.get("icon") or (found.feed.get("image") or {}).get("href"), url)
     more = left_out + max(len(kept) - most, 0)
     return ParsedFeed(
         plain(found.feed.get("title"), 300),
         tuple(kept[:most]),
         more,
-        icon=icon,
         own_gap=gap_of_feed(found.feed),
-        links=links,
     )
 
 
@@ -213,14 +279,7 @@ def _json_feed(source: str, body: bytes, url: str, *, now: float, zone: tzinfo, 
         )
         if one.guid or one.link or one.title:
             entries.append(one)
-    icon = link_of(found.get("favicon") or found.get("icon"), url)
-    hubs = found.get("hubs")
-    links = tuple(
-        {"rel": "hub", "href": each.get("url")}
-        for each in (hubs if isinstance(hubs, list) else ())
-        if isinstance(each, dict) and str(each.get("type", "")).lower() == "websub"
-    )
-    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0), icon=icon, links=links)
+    return ParsedFeed(plain(found.get("title"), 300), tuple(entries), max(len(items) - most, 0))
 
 
 def _json_addresses(item: dict[str, Any]) -> Iterator[object]:

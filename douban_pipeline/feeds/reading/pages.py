@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
@@ -18,16 +18,13 @@ from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.reading.content import safe_html
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entry_lists, source_lists
-from douban_pipeline.feeds.store.entry_lists import Cursor, EntryPage, Selection
+from douban_pipeline.feeds.store.entry_lists import Cursor, Selection
 
 PAGE = 50
 """Entries of a page, and sources of a page: some screens to scroll, on a phone too."""
 NO_FOLDER = "未分组"
 ALL = "all"
-VIEWS = {"unread": "未读", ALL: "全部", "starred": "加星"}
-MOST_WORDS = 5
-_MOST_SKIPPED = 20
-"""Pages that are passed over because they hold nothing but copies."""
+VIEWS = {"unread": "未读", ALL: "全部"}
 _MOST_NAMED = 60
 _SCRIPT = "reader.js"
 
@@ -40,14 +37,12 @@ class Wanted:
         view: A name of `VIEWS`.
         source: Id of a source; empty for all.
         folder: A folder, empty for sources in none; None for all.
-        words: What is searched for.
         before: Where the page before ended.
     """
 
     view: str = "unread"
     source: str = ""
     folder: str | None = None
-    words: str = ""
     before: str = ""
 
     @property
@@ -55,14 +50,13 @@ class Wanted:
         """The entries of the list."""
         return Selection(
             unread=True if self.view == "unread" else None,
-            starred=True if self.view == "starred" else None,
             source_id=self.source or None,
             folder=None if self.source else self.folder,
         )
 
     @property
     def scope(self) -> dict[str, str]:
-        """The list without search and page, as fields of a form."""
+        """The list without its page, as fields of a form."""
         found = {} if self.view == "unread" else {"view": self.view}
         if self.source:
             found["source"] = self.source
@@ -72,7 +66,7 @@ class Wanted:
 
     def address(self, root: str = "", path: str = "", **more: str) -> str:
         """Return the address of a page about this list."""
-        fields = {**self.scope, **({"q": self.words} if self.words else {}), **more}
+        fields = {**self.scope, **more}
         return f"{root}{path}{f'?{urlencode(fields)}' if fields else ''}" or "./"
 
 
@@ -101,48 +95,30 @@ def script() -> str:
 
 def entries_page(services: FeedsServices, wanted: Wanted) -> str:
     """Return the page of a list of entries."""
-    words = wanted.words.split()[:MOST_WORDS]
     after = Cursor.parse(wanted.before)
     with reading(services.engine) as connection:
         through = entry_lists.newest_key(connection)
-        at = after
-        for _ in range(_MOST_SKIPPED):
-            if words:
-                page = entry_lists.search_page(connection, wanted.selection, words, at, PAGE)
-            else:
-                page = entry_lists.entry_page(connection, wanted.selection, at, PAGE)
-            copies = entry_lists.stories(connection, (row.story_hash for row in page.rows))
-            others = [each.source_id for some in copies.values() for each in some]
-            named = entry_lists.titles_of(connection, [*(row.source_id for row in page.rows), *others, wanted.source])
-            rows = _once(page.rows, copies, named, wanted.selection, words)
-            # A page of nothing but copies of earlier stories is passed over.
-            if rows or not page.rows or page.next is None:
-                break
-            at = page.next
+        page = entry_lists.entry_page(connection, wanted.selection, after, PAGE)
+        named = entry_lists.titles_of(connection, [*(row.source_id for row in page.rows), wanted.source])
         frame = frame_of(connection, wanted, "", named.get(wanted.source))
-    here = Wanted(wanted.view, wanted.source, wanted.folder, wanted.words)
-    back = here.address(**({"before": wanted.before} if after is not None else {}))
-    following = page.next
+    here = replace(wanted, before="")
+    empty = "没有未读的条目。" if wanted.view == "unread" else "没有条目。"
+    if not (frame.folders or frame.named or named or through):
+        empty = "还没有条目：在来源页面添加来源，抓取之后就在这里。"
     return rendered(
         "entries.html.j2",
         frame,
         title=_title(wanted, named.get(wanted.source)),
         root="",
         here=wanted.view,
-        rows=[
-            {**_shown(services, row, named.get(row.source_id), here), "also": _also(row, copies, named)} for row in rows
-        ],
-        view=wanted.view,
+        rows=[_shown(services, row, named.get(row.source_id), here) for row in page.rows],
         scope=wanted.scope,
-        words=wanted.words,
-        all_address=replace(here, words="").address(),
         through=through,
-        back=back,
-        empty=_empty(wanted, page, followed=bool(frame.folders or frame.named or named or through)),
-        said=_said(services, page, len(rows)),
+        back=here.address(**({"before": wanted.before} if after is not None else {})),
+        empty=empty,
+        said=f"{len(page.rows)} 条",
         first_address=here.address() if after is not None else "",
-        next_address=here.address(before=str(following)) if following is not None else "",
-        next_text="往前继续搜索" if page.searched_to is not None else "更早的",
+        next_address=here.address(before=str(page.next)) if page.next is not None else "",
     )
 
 
@@ -155,10 +131,7 @@ def entry_page(services: FeedsServices, entry_id: int, wanted: Wanted) -> str | 
         row = found[0]
         named = entry_lists.titles_of(connection, [row.source_id])
         at = Cursor(row.published_at, row.entry_id)
-        newer, older = (
-            None if wanted.words else entry_lists.neighbour(connection, wanted.selection, at, newer=each)
-            for each in (True, False)
-        )
+        newer, older = (entry_lists.neighbour(connection, wanted.selection, at, newer=each) for each in (True, False))
         frame = frame_of(connection, wanted, "../", None, lists=False)
     shown = _shown(services, row, named.get(row.source_id), wanted, "../")
     return rendered(
@@ -209,10 +182,9 @@ def frame_of(
         lists: Whether folders and sources stand there.
     """
     counts = entry_lists.unread_counts(connection)
-    starred = entry_lists.count_starred(connection)
-    numbers = {"unread": sum(counts.values()), "starred": starred}
+    unread = sum(counts.values())
     places = [
-        _Link(text, Wanted(key).address(root), f"{numbers[key]:,}" if numbers.get(key) else "", key=key)
+        _Link(text, Wanted(key).address(root), f"{unread:,}" if key == "unread" and unread else "", key=key)
         for key, text in VIEWS.items()
     ]
     places.append(_Link("来源", f"{root}sources", key="sources"))
@@ -249,31 +221,6 @@ def frame_of(
     return Frame(places, folders, named)
 
 
-def _once(
-    rows: Sequence[Row[Any]],
-    copies: Mapping[str, Sequence[Row[Any]]],
-    named: Mapping[str, Row[Any]],
-    chosen: Selection,
-    words: Sequence[str],
-) -> list[Row[Any]]:
-    """Return rows without those whose story an earlier entry of the list tells, on this page or on one before it."""
-
-    def listed(each: Row[Any]) -> bool:
-        folder = (named[each.source_id].folder or "") if each.source_id in named else ""
-        text = f"{each.title}\n{each.summary}".lower()
-        return chosen.has(each, folder) and all(word.lower() in text for word in words)
-
-    # The copies are in the order of the list.
-    first = {story: next((each.entry_id for each in some if listed(each)), None) for story, some in copies.items()}
-    return [row for row in rows if first.get(row.story_hash) in (None, row.entry_id)]
-
-
-def _also(row: Row[Any], copies: Mapping[str, Sequence[Row[Any]]], named: Mapping[str, Row[Any]]) -> str:
-    """Return the other sources that tell the story of a row."""
-    ids = dict.fromkeys(each.source_id for each in copies.get(row.story_hash, ()) if each.source_id != row.source_id)
-    return "、".join(named[each].title or named[each].url for each in ids if each in named)
-
-
 def _title(wanted: Wanted, chosen: Row[Any] | None) -> str:
     if chosen is not None:
         return str(chosen.title or chosen.url)
@@ -293,22 +240,7 @@ def _shown(
         "link": row.link,
         "published": wording.moment_text(row.published_at, services.settings.zone),
         "unread": bool(row.unread),
-        "starred": bool(row.starred),
         "source": (of.title or of.url) if of is not None else "",
         "source_address": Wanted(ALL, row.source_id).address(root or "./"),
         "address": wanted.address("", f"{path}{row.entry_id}"),
     }
-
-
-def _empty(wanted: Wanted, page: EntryPage, *, followed: bool) -> str:
-    if wanted.words:
-        return "没有找到。" if page.next is None else "这一段里没有找到。"
-    if not followed:
-        return "还没有条目：在来源页面添加来源，抓取之后就在这里。"
-    return {"unread": "没有未读的条目。", "starred": "没有加星的条目。"}.get(wanted.view, "没有条目。")
-
-
-def _said(services: FeedsServices, page: EntryPage, shown: int) -> str:
-    if page.searched_to is not None:
-        return f"已搜索到 {wording.moment_text(page.searched_to, services.settings.zone)}，更早的还没有搜索"
-    return f"{shown} 条"

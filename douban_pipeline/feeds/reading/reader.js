@@ -7,28 +7,21 @@
   let at = -1;
   if (window.innerWidth <= 900) for (const list of document.querySelectorAll("aside details")) list.open = false;
 
-  function show(entry, unread, starred) {
+  function show(entry, unread) {
     entry.classList.toggle("unread", unread);
-    entry.classList.toggle("starred", starred);
-    const [read, star] = entry.querySelectorAll(".marks button");
-    read.value = unread ? "read" : "unread";
-    read.textContent = unread ? "标为已读" : "标为未读";
-    star.value = starred ? "unstarred" : "starred";
-    star.textContent = starred ? "★ 已加星" : "☆ 加星";
-    star.setAttribute("aria-pressed", String(starred));
+    const button = entry.querySelector(".marks button");
+    button.value = unread ? "read" : "unread";
+    button.textContent = unread ? "标为已读" : "标为未读";
   }
 
   async function mark(entry, as) {
-    const before = [entry.classList.contains("unread"), entry.classList.contains("starred")];
-    const after = { read: [false, before[1]], unread: [true, before[1]], starred: [before[0], true],
-      unstarred: [before[0], false] }[as];
-    show(entry, ...after);
+    show(entry, as === "unread");
     const sent = new URLSearchParams({ id: entry.dataset.id, as });
     try {
       const answer = await fetch(`${root}mark`, { method: "POST", body: sent, headers: { accept: "application/json" } });
       if (!answer.ok) throw new Error(answer.status);
     } catch {
-      show(entry, ...before); // it was not stored: the page says what is
+      show(entry, as !== "unread"); // it was not stored: the page says what is
     }
   }
 
@@ -67,7 +60,6 @@
       if (link) link.click();
     },
     m: (entry) => mark(entry, entry.classList.contains("unread") ? "read" : "unread"),
-    s: (entry) => mark(entry, entry.classList.contains("starred") ? "unstarred" : "starred"),
     u: () => {
       const list = document.getElementById("list");
       if (list) list.click();

@@ -13,11 +13,11 @@ from sqlalchemy import Connection, Row, select
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.launchpad_links import Launchpad, op_config
-from douban_pipeline.feeds import websub, wording
+from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.budget_plan import offset_of
 from douban_pipeline.feeds.cadence import RSS_CADENCE_INTERVALS
 from douban_pipeline.feeds.clock_skew import SourceClock
-from douban_pipeline.feeds.reading.pages import ALL, MOST_WORDS, NO_FOLDER, PAGE, Wanted, frame_of, rendered
+from douban_pipeline.feeds.reading.pages import ALL, NO_FOLDER, PAGE, Wanted, frame_of, rendered
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import entry_lists, source_lists
 from douban_pipeline.feeds.store.tables import entry
@@ -27,6 +27,7 @@ ENTERED = ("kind", "url", "title", "folder", "credential")
 """Fields of the form that adds sources."""
 _DAY, _HOUR = 86_400, 3_600
 _HOURS_DAYS = 60
+_MOST_WORDS = 5
 STATES = (
     ("", "全部"),
     ("failing", "失败"),
@@ -107,7 +108,7 @@ def sources_page(
             connection,
             (last.title, after) if last is not None else None,
             PAGE + 1,
-            words=words.split()[:MOST_WORDS],
+            words=words.split()[:_MOST_WORDS],
             state=state,
             folder=folder,
         )
@@ -126,7 +127,6 @@ def sources_page(
         names = source_lists.folders(connection)
         frame = frame_of(connection, Wanted(ALL), "", None, lists=False)
         about = entry_lists.titles_of(connection, [of]).get(of) if of else None
-        hubs = websub.figures(connection, now)
     fields = {"q": words, "state": state} | ({"folder": folder} if folder is not None else {})
     kept = {name: value for name, value in fields.items() if value or name == "folder"}
     more = {**kept, "after": rows[PAGE - 1].source_id} if len(rows) > PAGE else {}
@@ -148,7 +148,6 @@ def sources_page(
         given=given or dict.fromkeys(ENTERED, ""),
         problem=problem,
         done=DONE[done].format(title=(about.title or about.url) if about is not None else "") if done in DONE else "",
-        hubs=wording.hub_text(hubs) if hubs.subscriptions else "",
         empty="没有这样的来源。" if narrowed or after else "还没有关注任何来源：在上面填写地址。",
         said=f"{len(lines)} 个来源",
         first_address=f"sources?{urlencode(kept)}" if after else "",

@@ -17,14 +17,13 @@ from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.live_tables import page_policy
 from douban_pipeline.core.ui.plots import Series, Track, columns, timeline
 from douban_pipeline.core.ui.templates import Card, render
-from douban_pipeline.feeds import websub, wording
+from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
 from douban_pipeline.feeds.budget_plan import BudgetPlan, read_plan
 from douban_pipeline.feeds.scheduler import get_scheduler_stats
 from douban_pipeline.feeds.services import FeedsServices
 from douban_pipeline.feeds.store import polls, stats
 from douban_pipeline.feeds.store.tables import newcomer
-from douban_pipeline.feeds.types import HubFigures
 
 NAME = "feeds.html"
 _WORST = 10
@@ -44,7 +43,6 @@ class FeedsView:
     newcomers: int
     budget: Mapping[str, str]
     causes: Sequence[str]
-    hubs: HubFigures
 
 
 def look(services: FeedsServices) -> FeedsView:
@@ -60,14 +58,13 @@ def look(services: FeedsServices) -> FeedsView:
         plan = read_plan(connection) if services.settings.profile == "budget" else None
         budget = _budget(connection, plan, now) if plan is not None else {}
         lasting = [cause.sentence for cause in causes(services, connection)]
-        pushed = websub.figures(connection, now)
     drawn = {
         "抓取": polls_by_hour(found, now, zone),
         "延迟": delays(late),
         "节奏": cadences(history, now, zone),
     }
     shown = {name: svg for name, svg in drawn.items() if svg}
-    return FeedsView(now, figures, worst, shown, waiting, budget, lasting, pushed)
+    return FeedsView(now, figures, worst, shown, waiting, budget, lasting)
 
 
 def _budget(connection: Connection, plan: BudgetPlan, now: int) -> dict[str, str]:
@@ -125,8 +122,6 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         made, hours = view.budget["made"], view.budget["hours"]
         note = f"计划一天 {view.budget['planned']} 次，预算 {view.budget['budget']} 次"
         cards.append(Card("实际抓取", made, f"{hours}；{note}"))
-    if view.hubs.subscriptions:
-        cards.append(Card("WebSub 推送", f"{view.hubs.pushes:,}", wording.hub_text(view.hubs)))
     if view.newcomers:
         cards.append(Card("待入库影片", f"{view.newcomers:,}", "资源站的新片和更新"))
     chapters = [{"key": "causes", "title": "需要处理"}] if view.causes else []

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, select, update
 
 from douban_pipeline.core.database import chunks
-from douban_pipeline.feeds.links import canonical_link
 from douban_pipeline.feeds.store.tables import entry, newcomer, source
 from douban_pipeline.feeds.types import Entry, digest
 
@@ -95,27 +96,6 @@ def store_entries(
         connection.execute(update(entry).where(where).values(**values, edits=entry.c.edits + 1))
     stored.oldest_new = min((each.published_at for each in stored.new if each.published_at is not None), default=None)
     return stored
-
-
-def add_new(connection: Connection, source_id: str, given: Sequence[Entry], now: int) -> tuple[int, bool]:
-    """Add those of the entries that are not stored; return how many, and whether others have changed contents.
-
-    No entry that is stored is changed. Times are those of the source, and not after ``now``.
-    """
-    by_guid = read_known(connection, source_id, given)
-    alike = _alike(connection, source_id, given, by_guid)
-    fresh: dict[str, Entry] = {}
-    changed = False
-    for each in given:
-        known = by_guid.get(each.guid_hash)
-        if known is None and not any(key in alike for key in _pages(each.link, each.title, each.published_at)):
-            time = None if each.published_at is None else min(each.published_at, now)
-            fresh.setdefault(each.guid_hash, replace(each, published_at=time))
-        else:
-            changed = changed or known is None or known.content_hash != each.content_hash
-    if fresh:
-        connection.execute(insert(entry), [_row(source_id, each, now) for each in fresh.values()])
-    return len(fresh), changed
 
 
 def with_own_guids(
@@ -381,3 +361,21 @@ def counts(connection: Connection, now: int) -> dict[str, int]:
         "of_them_without_time": number(recent, entry.c.dated.is_(False)),
         "videos_waiting": int(connection.execute(waiting).scalar_one()),
     }
+
+
+_NOISE = re.compile(r"^(utm_\w+|fbclid|gclid|mc_cid|mc_eid|spm|scm|igshid|ref_src|from_source)$", re.IGNORECASE)
+
+
+def canonical_link(link: str) -> str:
+    """Return a link in the form that is equal for the addresses of one page: https, without ``www.``, default port,
+    fragment, closing slash and the parameters by which senders count their readers; empty for no link."""
+    try:
+        parts = urlsplit(link)
+        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    except ValueError:
+        return link
+    if not parts.hostname:
+        return link
+    query = urlencode([pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _NOISE.match(pair[0])])
+    host = parts.hostname.removeprefix("www.")
+    return urlunsplit(("https", host + port, parts.path.rstrip("/"), query if query else "", ""))

@@ -1,4 +1,4 @@
-"""Lists of entries as people read them: newest first, unread, starred, of a source, of a folder, searched; and marks.
+"""Lists of entries as people read them: newest first, unread, starred, of a source, of a folder; and marks.
 
 Lists are paged by keyset: a page begins after the last entry of the one before, and an index holds each order, so that
 the thousandth page of a million entries costs what the first does.
@@ -6,7 +6,7 @@ the thousandth page of a million entries costs what the first does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,17 +30,13 @@ from douban_pipeline.feeds.store.tables import entry, source
 MARKED_AT_ONCE = 2000
 """Entries that one transaction marks: marking a hundred thousand as read stops no poll for long."""
 
-SEARCHED_AT_ONCE = 50_000
-"""Entries that one search looks through. No database finds Chinese words in texts by an index without an extension of
-its own; a page says how far it has looked, and looks on from there."""
-
 _WEEK = 7 * 86_400
 _SEEKS = 100
 """Longest page that is merged from the pages of a folder's sources, each found by index."""
 
 _LISTED = (
     *(entry.c.entry_id, entry.c.source_id, entry.c.title, entry.c.summary, entry.c.link, entry.c.published_at),
-    *(entry.c.found_at, entry.c.unread, entry.c.starred, entry.c.story_hash),
+    *(entry.c.found_at, entry.c.unread, entry.c.starred),
 )
 
 
@@ -63,11 +59,6 @@ class Selection:
     folder: str | None = None
     found_from: int | None = None
     found_to: int | None = None
-
-    def has(self, row: Row[Any], folder: str) -> bool:
-        """Return whether a listed entry of a source in a folder is one of them, whenever it was found."""
-        marked = (self.unread is None or self.unread == bool(row.unread)) and (not self.starred or row.starred)
-        return bool(marked) and self.source_id in (None, row.source_id) and self.folder in (None, folder)
 
     def conditions(self, *, with_folder: bool = True) -> list[ColumnElement[bool]]:
         """Return them as conditions on `feed_entry`."""
@@ -117,12 +108,10 @@ class EntryPage:
     Attributes:
         rows: The entries, without content.
         next: Where the next page begins; None if this is the last one.
-        searched_to: If there may be more although the page is not full: the publication time that was reached.
     """
 
     rows: Sequence[Row[Any]]
     next: Cursor | None = None
-    searched_to: int | None = None
 
 
 def in_folder(folder: str) -> ColumnElement[bool]:
@@ -217,32 +206,6 @@ def _of_folder(connection: Connection, chosen: Selection, after: Cursor | None, 
     return select(merged).order_by(merged.c.published_at.desc(), merged.c.entry_id.desc())
 
 
-def search_page(
-    connection: Connection, chosen: Selection, words: Sequence[str], after: Cursor | None, limit: int
-) -> EntryPage:
-    """Return a page of the entries of a list whose title or summary contains every word, whatever its case.
-
-    At most `SEARCHED_AT_ONCE` entries are looked through.
-    """
-    most = limit + 1
-    scope = [entry.c.source_id == chosen.source_id] if chosen.source_id is not None else []
-    looked = _ordered(select(entry.c.published_at, entry.c.entry_id).where(*scope, *_beyond(after)))
-    end = connection.execute(looked.offset(SEARCHED_AT_ONCE - 1).limit(1)).first()
-    where = [*chosen.conditions(), *_beyond(after)]
-    if end is not None:
-        where.append(entry.c.published_at >= end.published_at)
-    for word in words:
-        found = (
-            func.lower(column).contains(word.lower(), autoescape=True) for column in (entry.c.title, entry.c.summary)
-        )
-        where.append(or_(*found))
-    page = _paged(connection.execute(_ordered(select(*_LISTED).where(*where)).limit(most)).all(), limit)
-    if page.next is None and end is not None:
-        # Everything of that second was looked through: the next page begins before it.
-        return EntryPage(page.rows, Cursor(end.published_at, 0), end.published_at)
-    return page
-
-
 def read_entries(connection: Connection, entry_ids: Sequence[int]) -> list[Row[Any]]:
     """Return entries with their content, in ascending order of their keys; unknown keys are left out."""
     found: list[Row[Any]] = []
@@ -256,32 +219,6 @@ def neighbour(connection: Connection, chosen: Selection, at: Cursor, *, newer: b
     """Return the key of the entry that stands beside another one in a list."""
     page = entry_page(connection, chosen, at, 1, oldest_first=newer)
     return page.rows[0].entry_id if page.rows else None
-
-
-def stories(connection: Connection, hashes: Iterable[str]) -> dict[str, list[Row[Any]]]:
-    """Return, by story, the entries that tell it, without content; only of stories that several sources tell.
-
-    A link that a source gives to several of its entries, such as its front page, makes no story of them.
-    """
-    found: dict[str, list[Row[Any]]] = {}
-    one_each = func.count() == func.count(entry.c.source_id.distinct())
-    for some in chunks(sorted({each for each in hashes if each})):
-        told = select(entry.c.story_hash).where(entry.c.story_hash.in_(some)).group_by(entry.c.story_hash)
-        several = connection.execute(told.having(one_each, func.count() > 1)).scalars().all()
-        if several:
-            rows = connection.execute(_ordered(select(*_LISTED).where(entry.c.story_hash.in_(several))))
-            for row in rows:
-                found.setdefault(row.story_hash, []).append(row)
-    return found
-
-
-def with_stories(connection: Connection, entry_ids: Sequence[int]) -> list[int]:
-    """Return keys of entries, and of all others that tell the same stories in other sources."""
-    found = set(entry_ids)
-    hashes: set[str] = set()
-    for some in chunks(sorted(found)):
-        hashes.update(connection.execute(select(entry.c.story_hash).where(entry.c.entry_id.in_(some))).scalars())
-    return sorted(found | {row.entry_id for rows in stories(connection, hashes).values() for row in rows})
 
 
 def newest_key(connection: Connection) -> int:
@@ -304,12 +241,6 @@ def newest_unread(connection: Connection, source_ids: Sequence[str]) -> dict[str
         )
         found.update({row[0]: int(row[1]) for row in connection.execute(query.group_by(entry.c.source_id))})
     return found
-
-
-def count_starred(connection: Connection) -> int:
-    """Return the number of starred entries."""
-    query = select(func.count()).select_from(entry).where(entry.c.starred == 1)
-    return int(connection.execute(query).scalar_one())
 
 
 def mark(

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, and_, delete, func, or_, select, update
-from sqlalchemy.exc import IntegrityError
 
-from douban_pipeline.core.database import chunks, reading, run_transaction
+from douban_pipeline.core.database import chunks, run_transaction
 from douban_pipeline.feeds.store.entry_lists import in_folder
-from douban_pipeline.feeds.store.tables import entry, newcomer, number, poll, source, stats, websub
+from douban_pipeline.feeds.store.tables import entry, newcomer, poll, source, stats
 from douban_pipeline.feeds.types import SourceState
 
 _REMOVED_AT_ONCE = 2000
@@ -62,8 +61,8 @@ def source_page(
 
 
 def followed(connection: Connection) -> Sequence[Row[Any]]:
-    """Return id, title, address, folder, icon and last publication of every source, by title: what readers list."""
-    columns = (source.c.source_id, source.c.title, source.c.url, source.c.folder, source.c.favicon)
+    """Return id, title, address, folder and last publication of every source, by title: what readers list."""
+    columns = (source.c.source_id, source.c.title, source.c.url, source.c.folder)
     query = select(*columns, stats.c.last_article_at, stats.c.last_check_at)
     query = query.join_from(source, stats, source.c.source_id == stats.c.source_id)
     return connection.execute(query.order_by(source.c.title, source.c.source_id)).all()
@@ -90,55 +89,8 @@ def rename_folder(connection: Connection, before: str, after: str) -> int:
     return connection.execute(statement).rowcount
 
 
-def numbers(engine: Engine, names: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of sources and folders, given or new ones.
-
-    Args:
-        engine: The database.
-        names: ``source:ID`` and ``folder:NAME``.
-    """
-    while True:
-        with reading(engine) as connection:
-            found = _numbers(connection, names)
-        missing = [name for name in dict.fromkeys(names) if name not in found]
-        if not missing:
-            return found
-
-        def add(connection: Connection, new: Sequence[str] = missing) -> None:
-            known = _numbers(connection, new)
-            rows = [{"name": name} for name in new if name not in known]
-            if rows:
-                connection.execute(number.insert(), rows)
-
-        try:
-            run_transaction(engine, add)
-        except IntegrityError:  # another process numbered one of them meanwhile
-            continue
-
-
-def _numbers(connection: Connection, names: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for some in chunks(list(dict.fromkeys(names))):
-        rows = connection.execute(select(number.c.name, number.c.number).where(number.c.name.in_(some)))
-        found.update({row.name: row.number for row in rows})
-    return found
-
-
-def name_of_number(connection: Connection, given: int) -> str | None:
-    """Return what has a number: ``source:ID`` or ``folder:NAME``; None for nothing."""
-    return connection.execute(select(number.c.name).where(number.c.number == given)).scalar()
-
-
-def count_rows(connection: Connection, source_id: str) -> dict[str, int]:
-    """Return how many entries a source has, how many of them are starred, and how many polls."""
-    starred = func.coalesce(func.sum(entry.c.starred), 0)
-    row = connection.execute(select(func.count(), starred).where(entry.c.source_id == source_id)).one()
-    polls = connection.execute(select(func.count()).select_from(poll).where(poll.c.source_id == source_id)).scalar_one()
-    return {"entries": int(row[0]), "starred": int(row[1]), "polls": int(polls)}
-
-
-def remove(engine: Engine, source_id: str) -> int:
-    """Delete a source with its statistics, polls and entries; return how many entries it had.
+def remove(engine: Engine, source_id: str) -> None:
+    """Delete a source with its statistics, polls and entries.
 
     Statistics go first, whose row a poll locks to store what it read: a poll under way stores nothing. What is deleted
     after an interruption is found again by nobody, so the source itself goes last.
@@ -148,7 +100,6 @@ def remove(engine: Engine, source_id: str) -> int:
         connection.execute(delete(stats).where(stats.c.source_id == source_id))
 
     run_transaction(engine, stop)
-    entries = 0
     for table, key in ((entry, entry.c.entry_id), (poll, poll.c.poll_id), (newcomer, newcomer.c.newcomer_id)):
         while True:
 
@@ -160,14 +111,10 @@ def remove(engine: Engine, source_id: str) -> int:
                 return len(found)
 
             removed = run_transaction(engine, some)
-            entries += removed if table is entry else 0
             if removed < _REMOVED_AT_ONCE:
                 break
 
     def finish(connection: Connection) -> None:
-        connection.execute(delete(number).where(number.c.name == f"source:{source_id}"))
-        connection.execute(delete(websub).where(websub.c.source_id == source_id))
         connection.execute(delete(source).where(source.c.source_id == source_id))
 
     run_transaction(engine, finish)
-    return entries

@@ -47,7 +47,6 @@ def source_of(row: Row[Any]) -> Source:
         gap=Gap.from_json(row.gap),
         clock=row.clock if isinstance(row.clock, dict) else {},
         folder=row.folder or "",
-        favicon=row.favicon,
         credential=row.credential or "",
         own_gap=row.own_gap or 0,
         own_gap_from=row.own_gap_from or "",
@@ -67,7 +66,6 @@ def insert_sources(connection: Connection, added: Sequence[Source], due_at: Mapp
             "options": dict(each.options),
             "manual_cadence": each.manual_cadence,
             "folder": each.folder[:200] or None,
-            "favicon": each.favicon,
             "credential": each.credential or None,
             "created_at": now,
             "updated_at": now,
@@ -89,7 +87,7 @@ def update_source(connection: Connection, source_id: str, values: Mapping[str, A
 
 
 def edit_source(connection: Connection, edited: Source, now: int) -> None:
-    """Store a person's changes of a source: title, options, cadence, folder, icon and credentials.
+    """Store a person's changes of a source: title, options, cadence, folder and credentials.
 
     The whole answer is requested next: other options find other entries in an answer that did not change.
     """
@@ -99,7 +97,7 @@ def edit_source(connection: Connection, edited: Source, now: int) -> None:
         "manual_cadence": edited.manual_cadence,
     }
     values |= {"folder": edited.folder[:200] or None, "credential": edited.credential or None}
-    values |= {"favicon": edited.favicon, "etag": "", "last_modified": ""}
+    values |= {"etag": "", "last_modified": ""}
     update_source(connection, edited.source_id, values, now)
 
 

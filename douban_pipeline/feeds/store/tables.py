@@ -92,8 +92,6 @@ source = Table(
     Column("clock", LenientJson),
     # Where people put it; NULL for no folder.
     Column("folder", String(200)),
-    # Address of its icon; NULL until it was looked for, empty if it has none.
-    Column("favicon", Text),
     # Name of the credentials with which it is asked; the secrets stand in a file. NULL for none.
     Column("credential", String(64)),
     # Seconds that its publisher wants between two polls, and where that is written; NULL for nothing.
@@ -179,29 +177,6 @@ entry = Table(
     **MYSQL_OPTIONS,
 )
 
-number = Table(
-    "feed_number",
-    metadata,
-    # Small, because readers that speak Fever take no other keys of sources and folders.
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    # `source:ID` or `folder:NAME`.
-    Column("name", String(250), nullable=False),
-    UniqueConstraint("name", name="uq_feed_number_name"),
-    **MYSQL_OPTIONS,
-)
-
-icon = Table(
-    "feed_icon",
-    metadata,
-    # Of its address, which many sources of one host share.
-    Column("icon_hash", String(64), primary_key=True),
-    Column("url", Text, nullable=False),
-    # `image/png;base64,…`; empty if there is none at the address.
-    Column("data", LongText, nullable=False),
-    _moment("asked_at", nullable=False),
-    **MYSQL_OPTIONS,
-)
-
 newcomer = Table(
     "feed_newcomer",
     metadata,
@@ -253,35 +228,6 @@ plan = Table(
     Column("name", String(32), primary_key=True),
     Column("content", JsonText, nullable=False),
     _moment("at", nullable=False),
-    **MYSQL_OPTIONS,
-)
-
-websub = Table(
-    "feed_websub",
-    metadata,
-    Column("source_id", String(64), primary_key=True),
-    Column("hub", Text, nullable=False),
-    Column("topic", Text, nullable=False),
-    # The last part of the callback's address, by which a push finds its source.
-    Column("token", String(64), nullable=False),
-    # Our own, made for this subscription: the hub signs what it pushes with it.
-    Column("secret", String(64), nullable=False),
-    Column("state", String(16), nullable=False),
-    words("reason", 500),
-    count("attempts"),
-    _moment("asked_at", nullable=False, server_default=ZERO),
-    _moment("lease_until", nullable=False, server_default=ZERO),
-    # When the hub is asked next: to subscribe, or to renew.
-    _moment("ask_at", nullable=False, server_default=ZERO),
-    _moment("last_push_at", nullable=False, server_default=ZERO),
-    count("pushes"),
-    count("pushed_entries"),
-    # Entries that a poll found although the hub should have pushed them; since the last push.
-    count("missed"),
-    _moment("created_at", nullable=False),
-    _moment("updated_at", nullable=False),
-    UniqueConstraint("token", name="uq_feed_websub_token"),
-    Index("ix_feed_websub_ask", "ask_at"),
     **MYSQL_OPTIONS,
 )
 

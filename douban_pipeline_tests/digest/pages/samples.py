@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from douban_pipeline.digest.pages.content import (
+from douban_pipeline.digest.page_data import (
     AnalysisView,
-    DayEntry,
     DayView,
     FailureView,
     OpportunityView,
@@ -64,10 +63,3 @@ def day(**fields: Any) -> DayView:
         "slots": [SlotView(slot, "完成", "good") for slot in ("07:00", "12:00", "14:00", "18:00", "22:00")],
     }
     return DayView(**{**given, **fields})
-
-
-def entries(count: int) -> list[DayEntry]:
-    return [
-        DayEntry(DAY - timedelta(days=back), 8, {back * 10 + 1: f"机会 {back}"} if back % 3 else {}, 70 - back % 50)
-        for back in range(count)
-    ]

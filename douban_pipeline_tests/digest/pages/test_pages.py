@@ -1,21 +1,28 @@
-"""The pages: what they say, that nothing of outside runs or loads in them, and how they come to be files."""
+"""The pages: what they say, that nothing of outside runs or loads in them, and how they lead to each other."""
 
 from __future__ import annotations
 
-import errno
-import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import urljoin
 from zoneinfo import ZoneInfo
 
+import httpx
 import pytest
+from fastapi import FastAPI
 
-from douban_pipeline.core.ui.report_files import ReportFileError, ReportFolder
-from douban_pipeline.digest.pages.content import DayEntry, FailureView, OpportunityView, SlotView, TopView
-from douban_pipeline.digest.pages.files import INDEX_DAYS, PageAddresses, write_pages
+from douban_pipeline.digest.api import INDEX_DAYS, digest_router
+from douban_pipeline.digest.page_data import DayEntry, FailureView, OpportunityView, SlotView, TopView
 from douban_pipeline.digest.pages.html import formatted, render_analysis, render_daily, render_index
-from douban_pipeline_tests.digest.pages.samples import DAY, HOSTILE, analysis, day, entries
+from douban_pipeline.digest.services import open_services
+from douban_pipeline.digest.store.tables import daily_report
+from douban_pipeline_tests.digest.pages.samples import DAY, HOSTILE, analysis, day
+from douban_pipeline_tests.digest.stage import Stage, given_settings, stage
+from douban_pipeline_tests.serve.test_serving import listening
 
 ZONE = ZoneInfo("Asia/Shanghai")
 
@@ -33,10 +40,6 @@ class Tags(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]
-
-
-def folder(home: Path, url: str = "") -> ReportFolder:
-    return ReportFolder(home / "reports", url, "DOUBAN_PIPELINE_HOME")
 
 
 def test_a_day_says_what_it_found_best_first() -> None:
@@ -124,69 +127,61 @@ def test_markdown_of_the_model_formats_and_does_no_more() -> None:
     assert "<a" not in formatted("[x](https://example.com) https://example.com\n\n[y]\n\n[y]: https://example.com")
 
 
-def test_pages_are_files_that_lead_to_each_other(tmp_path: Path) -> None:
-    reports = folder(tmp_path)
-    path = write_pages(reports, day(), [DayEntry(DAY, 3, {1: "铜"}, 86)], ZONE)
-    root = tmp_path / "reports" / "digest"
-    assert path == root / "daily" / "2026-11-20.html"
-    written = {str(each.relative_to(root)) for each in root.rglob("*") if each.is_file()}
-    assert written == {
-        "index.html",
-        "days-2026.html",
-        "search.js",
-        "daily/2026-11-20.html",
-        *(f"analysis/{number}.html" for number in (1, 2, 3)),
-    }
-    for page in root.rglob("*.html"):
-        tags = Tags(page.read_text())
-        targets = [attributes.get("href") or "" for attributes in tags.all("a")]
-        targets += [attributes["src"] or "" for attributes in tags.all("script")]
-        for target in targets:
-            if not target.startswith(("#", "http")):
-                assert (page.parent / target).resolve().exists(), (page, target)
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path, at="22:00") as opened:
+        yield opened
 
 
-def test_ten_years_of_days_are_a_page_of_the_newest_and_one_a_year(tmp_path: Path) -> None:
-    reports = folder(tmp_path)
-    days = entries(800)
-    write_pages(reports, day(), days, ZONE)
-    root = tmp_path / "reports" / "digest"
-    assert (root / "index.html").read_text().count("<article") == INDEX_DAYS
-    pages = sorted(root.glob("days-*.html"))
-    assert [page.name for page in pages] == ["days-2024.html", "days-2025.html", "days-2026.html"]
-    assert sum(page.read_text().count("<article") for page in pages) == 800
-    old = pages[0].stat().st_mtime_ns
-    write_pages(reports, day(), days, ZONE)
-    assert pages[0].stat().st_mtime_ns == old
+@contextmanager
+def browser(at: Stage) -> Iterator[httpx.Client]:
+    app = FastAPI()
+    app.include_router(digest_router(at.services))
+    with listening(app) as base, httpx.Client(base_url=base, timeout=60) as client:
+        yield client
 
 
-def test_a_full_disk_leaves_the_page_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reports = folder(tmp_path)
-    path = write_pages(reports, day(), [], ZONE)
-    before = path.read_text()
-    sync = os.fsync
+def test_pages_lead_to_each_other(at: Stage) -> None:
+    seen: set[str] = set()
+    pending = {"/", f"/daily/{DAY}", "/analysis/1"}
+    with browser(at) as client:
+        assert "run_digest_slot" in client.get("/").text  # there is nothing yet
+        at.publish(1, 86)
+        at.run("22:00")
+        while pending:
+            path = pending.pop()
+            seen.add(path)
+            answer = client.get(path)
+            assert answer.status_code == 200, path
+            tags = Tags(answer.text)
+            targets = [attributes.get("href") or "" for attributes in tags.all("a")]
+            targets += [attributes["src"] or "" for attributes in tags.all("script")]
+            found = {urljoin(path, each) for each in targets if not each.startswith(("#", "http"))}
+            pending |= found - seen
+    assert {"/index.html", "/days-2026.html", "/search.js", f"/daily/{DAY}.html", "/analysis/1.html"} <= seen
 
-    def full(descriptor: int) -> None:
-        name = os.readlink(f"/proc/self/fd/{descriptor}")
-        if "2026-11-20" in name:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        sync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ReportFileError, match=r"2026-11-20\.html 无法写入（No space left.*DOUBAN_PIPELINE_HOME"):
-        write_pages(reports, day(watchlist=["新"]), [], ZONE)
-    assert path.read_text() == before
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
+@pytest.mark.parametrize("path", ["daily/2020-01-01", "daily/x", "analysis/9", "analysis/-1", "analysis/" + "9" * 99])
+def test_what_is_no_page_is_not_found(at: Stage, path: str) -> None:
+    with browser(at) as client:
+        assert client.get(f"/{path}").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("public", "reports_url", "expected"),
-    [
-        ("https://d.example/", "https://r.example", "https://d.example/daily/2026-11-20"),
-        ("", "https://r.example/reports", "https://r.example/reports/digest/daily/2026-11-20.html"),
-        ("", "", "{home}/reports/digest/daily/2026-11-20.html"),
-    ],
-)
-def test_messages_link_to_where_the_pages_are(tmp_path: Path, public: str, reports_url: str, expected: str) -> None:
-    addresses = PageAddresses(public, folder(tmp_path, reports_url))
-    assert addresses.daily(DAY) == expected.format(home=tmp_path)
+def test_ten_years_of_days_are_a_page_of_the_newest_and_one_a_year(at: Stage) -> None:
+    row = {"state": "plain", "reason": "", "digest_md": "", "digest_json": {}, "slots_done": [], "stats": {}}
+    times = {"created_at": at.clock.at, "updated_at": at.clock.at}
+    days = [{"report_date": DAY - timedelta(days=back), **row, **times} for back in range(800)]
+    with at.services.engine.begin() as connection:
+        connection.execute(daily_report.insert(), days)
+    with browser(at) as client:
+        assert client.get("/").text.count("<article") == INDEX_DAYS
+        assert sum(client.get(f"/days-{year}.html").text.count("<article") for year in (2024, 2025, 2026)) == 800
+        assert client.get("/days-2023.html").status_code == 404
+
+
+@pytest.mark.parametrize(("public", "base"), [("https://d.example/", "https://d.example"), ("", "")])
+def test_messages_link_to_where_the_pages_are(tmp_path: Path, public: str, base: str) -> None:
+    services = open_services(given_settings(tmp_path, public_url=public))
+    assert services.daily_address(DAY) == f"{base}/daily/2026-11-20"
+    assert services.analysis_address(3) == f"{base}/analysis/3"
+    services.close()

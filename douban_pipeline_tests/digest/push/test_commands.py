@@ -1,4 +1,4 @@
-"""The commands ``digest push`` and ``digest messages`` from a terminal."""
+"""The command ``digest push`` from a terminal."""
 
 from __future__ import annotations
 
@@ -51,14 +51,9 @@ def test_nothing_to_try_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> 
     assert "DOUBAN_PIPELINE_DIGEST_PUSH_CHANNELS names no channel" in str(refused.exception)
 
 
-def test_what_waits_is_shown_and_sent(call: Call, platforms: PushServer, tmp_path: Path) -> None:
+def test_what_waits_is_sent(call: Call, platforms: PushServer, tmp_path: Path) -> None:
     with office(tmp_path, platforms.channel("wecom")) as place:
         place.enqueue(now=datetime.now(UTC))
-    assert "1 would be sent" in call("push", "--dry-run").output
-    assert not platforms.taken
     sent = call("push")
     assert (sent.exit_code, "1 sent" in sent.output) == (0, True)
-    shown = call("messages").output
-    assert "sent" in shown
-    assert "2026-11-20" in shown
     assert len(platforms.taken) == 1

@@ -147,7 +147,11 @@ def _cards(found: Statistics) -> list[Card]:
 
 def _there(services: Services, page: str) -> str:
     """Return where a system's page is: itself, or its assets in Dagster while it is not written yet."""
-    return page if page.startswith("/") or (services.reports.path / page).is_file() else "/asset-groups"
+    return (
+        page
+        if page.startswith("/") or page.endswith("/") or (services.reports.path / page).is_file()
+        else "/asset-groups"
+    )
 
 
 def _lead(

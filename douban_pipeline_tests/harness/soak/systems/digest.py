@@ -85,7 +85,6 @@ class DigestLife(SystemLife):
             alert_webhook_kind="generic",
             alert_webhook_url=SecretStr(f"{self.robots.base}/hook/{KEY}"),
             alert_webhook_secret=SecretStr(SECRET),
-            lease_seconds=30,
             max_articles_per_slot=200,
         )
         self.day = now.astimezone(self.settings.zone).date()
@@ -96,7 +95,7 @@ class DigestLife(SystemLife):
         self.ill_days = IllDays(self.ground, self.settings.schedule_slots)
         names = ("site_timezone", "database_url", "schedule_slots", "werss_url", "werss_username", "werss_password")
         more = ("request_timeout_seconds", "deepseek_url", "deepseek_api_key", "deepseek_timeout_seconds")
-        further = ("push_channels", "lease_seconds", "max_articles_per_slot")
+        further = ("push_channels", "max_articles_per_slot")
         alerts = ("alert_webhook_kind", "alert_webhook_url", "alert_webhook_secret")
         return variables(self.settings, *names, *more, *further, *alerts)
 

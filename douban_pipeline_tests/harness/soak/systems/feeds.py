@@ -72,7 +72,6 @@ class FeedsLife(SystemLife):
             allow_private=True,
             requests_per_minute=PER_MINUTE,
             request_timeout_seconds=4.0,
-            lease_seconds=30,
             werss_url=self.servers[0].base,
             werss_username=ACCOUNT,
             werss_password=PASSWORD,
@@ -84,7 +83,7 @@ class FeedsLife(SystemLife):
         self._ill: dict[tuple[int, str], float] = {}
         self._well_since = self._asked_at = 0.0
         given = ("database_url", "profile", "allow_private", "requests_per_minute")
-        more = ("request_timeout_seconds", "lease_seconds", "werss_url", "werss_username")
+        more = ("request_timeout_seconds", "werss_url", "werss_username")
         return variables(self.settings, *given, *more, "werss_password")
 
     def step(self) -> str:
