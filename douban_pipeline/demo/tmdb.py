@@ -17,10 +17,10 @@ from rich.console import Console
 from douban_pipeline.core.language import terminal_text, translatable, translated
 from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
+from douban_pipeline.demo.embedded_servers import embedded_graph, embedded_postgres
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
-from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.graph.questions import QUESTIONS, ask

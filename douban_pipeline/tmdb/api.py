@@ -10,7 +10,6 @@ from uuid import UUID
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from psycopg import Error as PostgresError
-from psycopg_pool import PoolTimeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from douban_pipeline.core.counters import Counters
@@ -189,7 +188,7 @@ class _Api:
         try:
             spooled = await asyncio.to_thread(in_spool)
             deleted = await asyncio.to_thread(in_store)
-        except (SpoolError, PoolTimeout, PostgresError) as error:
+        except (SpoolError, PostgresError) as error:
             _logger.warning("a deletion is not complete: %s", error)
             raise HTTPException(503, "没有全部删除：存储暂不可用，请稍后重试", {"Retry-After": "30"}) from None
         return JSONResponse({"deleted": deleted, "spooled": spooled})

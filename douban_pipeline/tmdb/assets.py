@@ -141,10 +141,9 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     """Details of films, series and people: due entities are fetched again, with their credits.
 
     In this order, 2,000 at most: stubs linked to a video or selected in a question,
-    entities changed at TMDB, those older than 150 days, and popular stubs if
-    `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` is set. An entity that TMDB no longer has is marked as gone. Changes of nodes
-    and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the rest
-    stays due.
+    entities changed at TMDB, those older than 150 days. An entity that TMDB no longer has is marked as gone. Changes
+    of nodes and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the
+    rest stays due.
     """
     if why := services.cannot_ask:
         return _nothing(context, why)
@@ -208,7 +207,7 @@ def tmdb_translations(
     name=GRAPH,
     deps=[tmdb_entities],
     group_name=GROUP,
-    kinds={"python", "bolt"},  # Neo4j, or ArcadeDB in HOME: what both speak
+    kinds={"python", "bolt"},
     pool=GRAPH_POOL,
 )
 @page_docstring
@@ -220,7 +219,7 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
     after 8 failures with the reason; `requeue_outbox` queues them again.
     """
     services.ready()
-    settings, report, down = services.settings, SyncReport(), ""
+    report, down = SyncReport(), ""
 
     def say(so_far: SyncReport) -> None:
         context.log.info(f"{so_far.done} entities written, {len(so_far.failed)} failed")
@@ -230,7 +229,6 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             report = drain(
                 services.store,
                 target,
-                lease_seconds=settings.outbox_lease_seconds,
                 seconds=DRAIN_SECONDS,
                 on_batch=say,
             )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -69,42 +69,19 @@ class Loaded:
     full: bool = False
     note: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it for ``--json``."""
-        return {
-            "place": self.place,
-            "request": self.request,
-            "meaning": self.meaning,
-            "language": self.language,
-            "entity_type": self.entity.type.value if self.entity else None,
-            "tmdb_id": self.entity.tmdb_id if self.entity else None,
-            "change": self.change.value if self.change else None,
-            "full": self.full,
-            "note": self.note,
-        }
-
-
-@dataclass(slots=True)
-class LoadReport:
-    """Results of all lines."""
-
-    lines: list[Loaded] = field(default_factory=list)
-
     @property
-    def summary(self) -> dict[str, int]:
-        """Number of lines by change, or by meaning."""
-        found = Counter(
-            f"{each.change.value}{'' if each.full or each.change is StoreResult.GONE else ' (beside the base row)'}"
-            if each.change
-            else each.meaning
-            for each in self.lines
-        )
-        return dict(sorted(found.items()))
+    def outcome(self) -> str:
+        """What changed, or the meaning where nothing could."""
+        if self.change is None:
+            return self.meaning
+        beside = "" if self.full or self.change is StoreResult.GONE else " (beside the base row)"
+        return f"{self.change.value}{beside}"
 
-    @property
-    def unreadable(self) -> int:
-        """Number of lines that could not be read."""
-        return sum(each.meaning == UNREADABLE for each in self.lines)
+    def __str__(self) -> str:
+        """Return it in a line."""
+        place = f"{self.place}: " if self.meaning == UNREADABLE else ""
+        note = f"  ({place}{self.note})" if self.note else ""
+        return f"{self.entity or self.request or self.place}: {self.change or self.meaning}{note}"
 
 
 def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Iterator[Loaded]:

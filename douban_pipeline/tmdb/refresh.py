@@ -104,9 +104,9 @@ def refresh(
         most: Maximum number of entities.
         on_batch: Called after each batch with the progress.
     """
-    settings, store = services.settings, services.store
+    store = services.store
     before = services.days_ago(due.REFRESH_DAYS)
-    keys = store.run(lambda connection: due.due(connection, before, most, popular=settings.fill_popular))
+    keys = store.run(lambda connection: due.due(connection, before, most))
     random.shuffle(keys)
     report = RefreshReport(left=len(keys))
     failures = 0

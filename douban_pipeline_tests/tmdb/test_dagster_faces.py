@@ -169,10 +169,8 @@ def test_a_contested_credit_whose_claims_are_pending_is_no_difference(
     store.persist_payloads([answer("movie", movie(1, cast(5, "c1"))), newer])
     assert outcome(run(services, instance, "sync_tmdb_graph"))["graph_agrees_with_store"]
     store.persist_payloads([replace(answer("movie", movie(2)), fetched_at=later)])
-    engine = store.engine()
-    with engine.connect() as connection:
+    with store.engine.connect() as connection:
         assert list(guards.differing_entities(services, connection)) == []
-    engine.dispose()
     assert outcome(run(services, instance, "sync_tmdb_graph"))["graph_agrees_with_store"]
 
 
@@ -260,7 +258,9 @@ def test_the_sensor_says_why_it_launches_nothing(
         return repository.get_sensor_def("outbox_backlog")(context)
 
     assert "没有等待写入图的变更" in tick(settings).skip_message
-    assert "没有指定服务器" in tick(settings.model_copy(update={"database_url": SecretStr("")})).skip_message
+    for name, nothing in (("DATABASE_URL", SecretStr("")), ("GRAPH_URI", "")):
+        skipped = tick(settings.model_copy(update={name.lower(): nothing}))
+        assert skipped.skip_message == f"DOUBAN_PIPELINE_TMDB_{name} 没有指定服务器"
     services.store.persist_payloads([answer("movie", movie(1))])
     launched = tick(settings)
     assert launched.tags["tmdb/due"] == "1"

@@ -8,10 +8,10 @@ import pytest
 from neo4j.exceptions import ConstraintError
 
 from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.tmdb.diagnosis import check_graph
 from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph.batch import GraphBatch, GraphValueError, Written, check_edge, check_node
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.operations import graph_result
 from douban_pipeline.tmdb.types import Edge, EdgeKey, NodeKey, NodeLabel, Relation
 
 FILM, SHOW, LEE, LIN = (
@@ -219,7 +219,7 @@ def test_a_neo4j_without_unique_edges_is_refused(
     target: GraphTarget, monkeypatch: pytest.MonkeyPatch, agent: str, old: bool
 ):
     monkeypatch.setattr(GraphTarget, "server", lambda _: agent)
-    [found] = check_graph(target)
+    found = graph_result(target)
     assert (found.state == "fail") is old
     if not old:
         target.set_up()

@@ -29,6 +29,8 @@ from douban_pipeline.tmdb.values import id_of, items_of
 
 SOURCE = "tmdb"
 """Name at the gate and in the archive."""
+EXPORTS_URL = "https://files.tmdb.org/p/exports"
+"""Folder of the daily lists of ids."""
 EXPORTS = "tmdb_exports"
 """Name of the id lists, which another host serves."""
 PARSER_VERSION = "tmdb-1"

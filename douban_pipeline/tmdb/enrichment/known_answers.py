@@ -19,7 +19,6 @@ from typing import TypeVar
 
 from psycopg import Connection
 from psycopg import Error as PostgresError
-from psycopg_pool import PoolTimeout
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate, WantedEntity, choose, is_uncertain, rank
@@ -155,7 +154,7 @@ class StoredTitles:
         self._began[own] = time.monotonic()
         try:
             found = work()
-        except (PoolTimeout, PostgresError, OSError) as error:
+        except (PostgresError, OSError) as error:
             self._failed(error)
             return None
         finally:

@@ -46,14 +46,13 @@ def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int],
     return connection.execute(query, {"ids": sorted(ids), "at": at}).rowcount
 
 
-def due(connection: Connection, before: datetime, most: int, *, popular: bool) -> list[EntityKey]:
-    """Return entities to fetch: wanted stubs, changed and old entities, and popular stubs if requested.
+def due(connection: Connection, before: datetime, most: int) -> list[EntityKey]:
+    """Return entities to fetch: wanted stubs, changed and old entities.
 
     Args:
         connection: Connection to the store.
         before: Answers from before this time are old.
         most: Maximum number.
-        popular: Whether other stubs are fetched as well, by popularity.
     """
     found: dict[EntityKey, None] = {}
     full = "data_state = 'full' AND gone_at IS NULL"
@@ -65,8 +64,6 @@ def due(connection: Connection, before: datetime, most: int, *, popular: bool) -
         (f"{{table}} WHERE {full} AND changed_at > fetched_at", "changed_at"),
         (f"{{table}} WHERE {full} AND fetched_at < %(before)s", "fetched_at"),
     ]
-    if popular:
-        steps.append(("{table} WHERE data_state = 'stub' AND gone_at IS NULL", "popularity DESC NULLS LAST"))
     for source, order in steps:
         for entity in EntityType:
             query = sql.SQL("SELECT tmdb_id FROM {source} ORDER BY {order} LIMIT %(most)s").format(

@@ -21,8 +21,8 @@ import httpx
 from pydantic import SecretStr
 
 from douban_pipeline.core.extras import missing_library
+from douban_pipeline.demo.embedded_servers import embedded_graph
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbFault, TmdbServer, bundled
-from douban_pipeline.tmdb.embedded import embedded_graph
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
@@ -83,9 +83,7 @@ class TmdbLife(SystemLife):
             graph_password=SecretStr(graph.password),
             graph_database=graph.database,
             api_url=self.server.api_url,
-            exports_url=self.server.exports_url,
             api_key=SecretStr(_KEY),
-            outbox_lease_seconds=20,
             questions_per_minute=100_000,
         )
         self.services: TmdbServices = open_services(self.settings)
@@ -95,8 +93,7 @@ class TmdbLife(SystemLife):
         self._ill_until = 0.0
         self._killing = threading.Lock()
         names = ("database_url", "graph_uri", "graph_user", "graph_password", "graph_database", "api_url", "api_key")
-        more = ("exports_url", "outbox_lease_seconds", "questions_per_minute")
-        return variables(self.settings, *names, *more)
+        return variables(self.settings, *names, "questions_per_minute")
 
     def begin(self) -> None:
         """Start the service that answers questions."""
