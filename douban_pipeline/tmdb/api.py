@@ -58,17 +58,11 @@ class EnrichmentRequest(BaseModel):
 
 
 def _after(seconds: int) -> dict[str, str]:
-    """Return the header that says when to ask again, none for never."""
     return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class RateLimit:
-    """Rate limit of questions per client address for which TMDB is asked, in all processes together.
-
-    Args:
-        per_minute: Questions within a minute of the first one.
-        counters: The shared counts.
-    """
+    """Rate limit of questions per client address for which TMDB is asked, in all processes together."""
 
     def __init__(self, per_minute: int, counters: Counters) -> None:
         self._most = per_minute
@@ -83,14 +77,7 @@ class RateLimit:
 def tmdb_router(
     service: TMDBEnrichmentService, store: PostgresTmdbStore | None, spool: Spool | None, limit: RateLimit
 ) -> APIRouter:
-    """Return the router.
-
-    Args:
-        service: Service that answers questions.
-        store: Store in which questions are deleted; None for none.
-        spool: Spool whose size is reported.
-        limit: Rate limit per address.
-    """
+    """Return the router."""
     return _Api(service, store, spool, limit).router()
 
 

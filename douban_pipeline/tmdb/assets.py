@@ -307,7 +307,6 @@ def _note_requests(services: TmdbServices, day: date) -> dict[str, float]:
 
 
 def _plots(services: TmdbServices, names: dict[str, str], day: date) -> dict[str, str]:
-    """Return an SVG of the month up to a day for each of ``names`` with numbers, by title."""
     first = day - timedelta(days=_DAYS - 1)
     numbers = services.store.run(lambda connection: due.numbers_between(connection, first, day))
     days = [first + timedelta(days=after) for after in range(_DAYS)]

@@ -50,14 +50,10 @@ class Loaded:
     """Result of one line.
 
     Attributes:
-        place: File and line.
-        request: The path of the request.
         meaning: Meaning of the answer, or `UNREADABLE`.
-        language: The requested language.
         entity: The entity it is about; None if none or several.
         change: What changed, for an entity.
         full: Whether it is the entity's base row, from which the graph is built.
-        note: Further text.
     """
 
     place: str

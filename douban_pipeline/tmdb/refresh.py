@@ -49,11 +49,8 @@ class RefreshReport:
     """Result of a run.
 
     Attributes:
-        changes: Number of entities by change.
         failed: Entities that could not be fetched or stored, with the reason; they stay due.
         not_stored: Number of those that were fetched but refused by PostgreSQL.
-        left: Due entities that were not fetched.
-        ended: Why the run stopped early; empty if it did not.
     """
 
     changes: Counter[str] = field(default_factory=Counter)
@@ -97,12 +94,6 @@ def refresh(
 
     The most urgent ones are fetched, in random order: in order of urgency, entities whose requests always fail would be
     the first ones of every run, and end it at the same place.
-
-    Args:
-        services: The services.
-        client: Client of TMDB.
-        most: Maximum number of entities.
-        on_batch: Called after each batch with the progress.
     """
     store = services.store
     before = services.days_ago(due.REFRESH_DAYS)
@@ -175,7 +166,6 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
     """Store translations: first those contained in stored answers, then those of popular entities.
 
     Args:
-        services: The services.
         client: Client for entities whose answers contain none; None fetches none.
         most: Maximum number of entities for each of the two steps.
     """

@@ -54,12 +54,6 @@ def link_videos(
 ) -> LinkReport:
     """Search for new videos, then again for those without a link, and store the results.
 
-    Args:
-        services: The services.
-        client: Client of TMDB.
-        most: Maximum number of videos.
-        on_video: Called with the result for each.
-
     Returns:
         What was found. Where the library cannot be read, nothing is, and the report says why.
     """

@@ -45,9 +45,7 @@ class Known:
 
     Attributes:
         ranked: The entities with that name, best first, full ones and stubs.
-        chosen: The one that is meant.
         uncertain: Whether another one is nearly as good.
-        answer: Its answer.
     """
 
     ranked: Sequence[ScoredCandidate]
@@ -60,8 +58,6 @@ class StoredTitles:
     """Looks up names and answers in the store.
 
     Args:
-        store: The store.
-        clock: Source of the current time.
         fresh: How old an answer may be.
         threads: Look-ups at once; each takes a connection of the store's for look-ups.
     """

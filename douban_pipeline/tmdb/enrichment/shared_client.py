@@ -59,7 +59,6 @@ class SharingClient:
     """The client of one question.
 
     Args:
-        client: The client of TMDB.
         flights: The requests under way for all questions.
         known: What the store knows; None for nothing.
         answers: Answers that were looked up before.
@@ -125,11 +124,7 @@ class SharingClient:
 
 
 class KeylessClient:
-    """Takes the place of TMDB's client where no key is set: it lets no call pass, so that only the store answers.
-
-    Args:
-        language: Language of the answers.
-    """
+    """Takes the place of TMDB's client where no key is set: it lets no call pass, so that only the store answers."""
 
     def __init__(self, language: str) -> None:
         self.language = language

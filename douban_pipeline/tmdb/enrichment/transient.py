@@ -13,12 +13,7 @@ from douban_pipeline.tmdb.types import Edge, EdgeKey, Node, NodeKey, NodeLabel, 
 
 @dataclass(frozen=True, slots=True)
 class TransientGraph:
-    """Nodes and edges, each key once.
-
-    Attributes:
-        nodes: Films (title, overview, release_date, vote_average), people (name, known_for_department), series, genres.
-        edges: DIRECTED, ACTED_IN, CREW_MEMBER, BELONGS_TO_GENRE.
-    """
+    """Nodes and edges, each key once."""
 
     nodes: Mapping[NodeKey, Node]
     edges: Mapping[EdgeKey, Edge]

@@ -48,10 +48,6 @@ class Writer:
     """Accepts jobs and ensures that they are written.
 
     Args:
-        store: The store.
-        spool: The spool.
-        metrics: The metrics.
-        size: Capacity of the queue.
         backlog: Returns how many changes wait for the graph, for the metrics; called regularly by the thread.
     """
 
@@ -292,7 +288,6 @@ class Writer:
 
 
 def _is_outage(error: Exception) -> bool:
-    """Return whether PostgreSQL does not answer or is not ready, as opposed to refusing the data."""
     if isinstance(error, Error):
         # Without a code there was no answer; exceptions of a code's class count as that class.
         return error.sqlstate[:2] in _OUTAGE_CLASSES if error.sqlstate else not isinstance(error, DataError)

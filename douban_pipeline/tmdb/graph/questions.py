@@ -13,9 +13,6 @@ class GraphQuestion:
     """A question with its parameters.
 
     Attributes:
-        name: Its name on the command line.
-        asks: The question, with parameter names in braces.
-        names: Names of the parameters.
         cypher: The statement; it returns at most ``$most`` rows.
     """
 

@@ -47,13 +47,7 @@ def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int],
 
 
 def due(connection: Connection, before: datetime, most: int) -> list[EntityKey]:
-    """Return entities to fetch: wanted stubs, changed and old entities.
-
-    Args:
-        connection: Connection to the store.
-        before: Answers from before this time are old.
-        most: Maximum number.
-    """
+    """Return entities to fetch: wanted stubs, changed and old entities."""
     found: dict[EntityKey, None] = {}
     full = "data_state = 'full' AND gone_at IS NULL"
     steps = [

@@ -30,8 +30,6 @@ class OutboxClaim:
     """One claimed row.
 
     Attributes:
-        row_id: Its id.
-        key: The entity.
         version: The claimed version of its changes.
         attempts: Number of claims since its last change, including this one.
     """

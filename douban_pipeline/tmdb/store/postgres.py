@@ -50,12 +50,7 @@ _GRAPH_LOCK = 0x746D6462
 
 @dataclass(frozen=True, slots=True)
 class ShownEntity:
-    """Stored data of an entity for the graph.
-
-    Attributes:
-        full: Whether it is full and not gone.
-        columns: The columns that a stub shows.
-    """
+    """Stored data of an entity for the graph."""
 
     full: bool
     columns: Mapping[str, Any]
@@ -360,7 +355,6 @@ class PostgresTmdbStore:
 
 @contextmanager
 def _lent(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection of an engine's pool as psycopg's, which copies, and sends many rows in one round trip."""
     try:
         lent = engine.raw_connection()
     except PoolTimeout as error:
