@@ -60,7 +60,7 @@ class RefreshReport:
     ended: str = ""
 
     def numbers(self) -> dict[str, float]:
-        """Return the figures for the plots."""
+        """Return the figures."""
         return {
             "fetched": self.changes.total(),
             "new": self.changes[StoreResult.NEW.value],
@@ -121,9 +121,6 @@ def refresh(
                 on_batch(report)
             if report.ended:
                 break
-    services.store.run(
-        lambda connection: due.note_numbers(connection, services.now().date(), report.numbers(), add=True)
-    )
     return report
 
 
