@@ -27,6 +27,7 @@ from douban_pipeline.tmdb.store import genres
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored, StoreResult, prepare
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+from douban_pipeline.tmdb.values import moment_of
 
 BATCH = 50
 """Number of lines per transaction."""
@@ -139,16 +140,8 @@ def _read(place: str, line: bytes, written: datetime, now: datetime) -> Exchange
         request = request_of(item["path"], item.get("query"))
     except (ValueError, TypeError, RecursionError) as error:
         return Loaded(place, "", UNREADABLE, note=f"{error}"[:200])
-    moment = min(now, _moment(item.get("recorded"), written))
+    moment = min(now, moment_of(item.get("recorded")) or written)
     return Exchange(place, request, status, body, moment, read_answer(request, status, body))
-
-
-def _moment(recorded: object, written: datetime) -> datetime:
-    try:
-        found = datetime.fromisoformat(recorded) if isinstance(recorded, str) else written
-    except ValueError:
-        return written
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:

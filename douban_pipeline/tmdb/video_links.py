@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -49,9 +49,7 @@ class LinkReport:
     ended: str = ""
 
 
-def link_videos(
-    services: TmdbServices, client: TmdbClient, *, most: int, on_video: Callable[[Match], None] | None = None
-) -> LinkReport:
+def link_videos(services: TmdbServices, client: TmdbClient, *, most: int) -> LinkReport:
     """Search for new videos, then again for those without a link, and store the results.
 
     Returns:
@@ -83,8 +81,6 @@ def link_videos(
         failures = 0
         services.store.run(partial(links.keep, match=match))
         report.states[match.state] += 1
-        if on_video is not None:
-            on_video(match)
     return report
 
 

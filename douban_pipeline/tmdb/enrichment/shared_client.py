@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_types import Outlook
@@ -133,25 +133,10 @@ class KeylessClient:
         """Return that no call may ever pass."""
         return Outlook(0, 0, 0, NEVER, "no key of TMDB is set")
 
-    def search_multi(self, query: str, *, language: str | None = None, follows: bool = False) -> Page:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise SourceUnavailable(SOURCE, self.outlook().reason)
 
-    def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
-
-    def discover_tv(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
-
-    def details(self, key: EntityKey, *, language: str | None = None, follows: bool = False) -> EntityAnswer:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
-
-    @property
-    def _refusal(self) -> SourceUnavailable:
-        return SourceUnavailable(SOURCE, self.outlook().reason)
+    search_multi = discover_movie = discover_tv = details = _refuse
 
 
 def search_flight(name: str, language: str) -> Hashable:

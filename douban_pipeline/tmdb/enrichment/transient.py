@@ -8,7 +8,7 @@ from typing import Any
 
 from douban_pipeline.tmdb.answers import payload_of
 from douban_pipeline.tmdb.projection import project
-from douban_pipeline.tmdb.types import Edge, EdgeKey, Node, NodeKey, NodeLabel, Relation
+from douban_pipeline.tmdb.types import Edge, EdgeKey, Node, NodeKey, Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +92,3 @@ def _held(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 EMPTY = TransientGraph({}, {})
-LABEL_WORDS = {NodeLabel.MOVIE: "电影", NodeLabel.TV: "剧集", NodeLabel.PERSON: "人物", NodeLabel.GENRE: "类型"}
-"""Names of node labels for people."""
