@@ -214,6 +214,8 @@ class TmdbLife(SystemLife):
             return False
         counts = self.services.store.run(outbox.counts)
         if counts.waiting:
+            with self.services.store.transaction() as connection:  # no run is under way: who holds a lease was killed
+                connection.execute("UPDATE tmdb.neo4j_etl_outbox SET available_at = now() WHERE locked_at IS NOT NULL")
             self.ground.launch(self.name, "sync_tmdb_graph")
         return not counts.waiting
 
