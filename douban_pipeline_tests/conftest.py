@@ -22,7 +22,6 @@ import os
 import signal
 import socket
 import sqlite3
-import sys
 import uuid
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
@@ -135,19 +134,9 @@ def on_mysql(config: pytest.Config) -> bool:
 
 
 def pytest_sessionfinish() -> None:
-    """Stop the servers of the run's own, and those that commands in this process started for the next command."""
+    """Stop the servers of the run's own."""
     if own_servers.cache_info().currsize:
         own_servers().close()
-    end_kept_servers()
-
-
-def end_kept_servers() -> None:
-    """End the keepers of servers, and wait for those that have ended: Python complains of a child nobody waited for."""
-    kept = sys.modules.get("douban_pipeline.tmdb.kept_servers")
-    keepers = kept._started if kept else []
-    while keepers:
-        with keepers.pop() as keeper:
-            keeper.terminate()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -34,7 +34,6 @@ EXCEPTIONS = {
     "tqdm": ("MPL-2.0", "of Dagster; weak copyleft by file"),
     "psycopg": ("LGPL-3.0-only", "imported as it is, and replaceable by pip"),
     "psycopg-binary": ("LGPL-3.0-only", "imported as it is, and replaceable by pip"),
-    "psycopg-pool": ("LGPL-3.0-only", "imported as it is, and replaceable by pip"),
     "psycopg2-binary": (
         "GNU Library or Lesser General Public",
         "of Dagster's PostgreSQL storage; imported as it is, and replaceable by pip",

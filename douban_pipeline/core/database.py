@@ -55,7 +55,9 @@ _Result = TypeVar("_Result")
 _Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
-def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds: float | None = None) -> Engine:
+def open_engine(
+    url: str | URL, *, setting: str = "the database's URL", seconds: float | None = None, **pool: Any
+) -> Engine:
     """Return an engine for ``url``; no connection is opened yet.
 
     Every server runs transactions at READ COMMITTED and waits `LOCK_WAIT_SECONDS` for a lock. SQLite's transactions
@@ -68,6 +70,7 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
         setting: Name of the setting that holds it, for messages.
         seconds: How long the server may take to answer a statement, and to accept a connection, before that fails with
             an error; None for no limit. On SQLite, how long a statement waits for a lock, if that is less than usual.
+        pool: SQLAlchemy's options of the pool, for a server.
 
     Raises:
         DatabaseError: The URL cannot be used.
@@ -84,6 +87,7 @@ def open_engine(url: str | URL, *, setting: str = "the database's URL", seconds:
             pool_reset_on_return=None,  # `_save_round_trips` rolls back where a transaction is open
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": _CONNECT_SECONDS, **(_mysql_arguments(seconds) if on_mysql else {})},
+            **pool,
         )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         shown = parsed.render_as_string(hide_password=True)

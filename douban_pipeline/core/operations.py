@@ -102,10 +102,6 @@ class Operations:
         """
         return None
 
-    def sleeps(self, _settings: Any) -> bool:
-        """Return whether opening its services would start a server of its own, which a page must not do."""
-        return False
-
 
 OPERATIONS = Operations()
 """For a system that has nothing to add."""

@@ -17,13 +17,13 @@ from rich.console import Console
 from douban_pipeline.core.language import terminal_text, translatable, translated
 from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
+from douban_pipeline.demo.embedded_servers import embedded_graph, embedded_postgres
 from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
-from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
 from douban_pipeline.tmdb.enrichment.results import State
-from douban_pipeline.tmdb.graph.questions import QUESTIONS, ask
+from douban_pipeline.tmdb.graph.questions import QUESTIONS
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
@@ -190,7 +190,7 @@ def _print_graph(services: TmdbServices, console: Console) -> list[str]:
         )
         lines = [size]
         for question, name, text in _ASKED:
-            rows = ask(target, QUESTIONS[question], (name,), 5)
+            rows = target.ask(QUESTIONS[question], name=name, most=5)
             found = "; ".join(", ".join(str(value) for value in row.values()) for row in rows)
             asked = terminal_text(text).format(name=name)
             console.print(f"{'':<11}{asked} {found}", soft_wrap=True, highlight=False, markup=False)

@@ -264,7 +264,7 @@ def _line_for(error: Exception) -> str | None:
         if any(asked_database(error)):
             return f"[red]{terminal_text('error:')}[/red] {escape(str(explained(cast(Any, error))))}"
     of_databases = (("sqlalchemy.exc", "SQLAlchemyError"), ("sqlite3", "Error"), ("psycopg", "Error"))
-    if _is_a(error, *of_databases, ("psycopg_pool", "PoolTimeout")):
+    if _is_a(error, *of_databases):
         return f"[red]{terminal_text('database error:')}[/red] {escape(str(error))}"
     return None
 

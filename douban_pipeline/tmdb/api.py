@@ -10,7 +10,6 @@ from uuid import UUID
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from psycopg import Error as PostgresError
-from psycopg_pool import PoolTimeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from douban_pipeline.core.counters import Counters
@@ -59,17 +58,11 @@ class EnrichmentRequest(BaseModel):
 
 
 def _after(seconds: int) -> dict[str, str]:
-    """Return the header that says when to ask again, none for never."""
     return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class RateLimit:
-    """Rate limit of questions per client address for which TMDB is asked, in all processes together.
-
-    Args:
-        per_minute: Questions within a minute of the first one.
-        counters: The shared counts.
-    """
+    """Rate limit of questions per client address for which TMDB is asked, in all processes together."""
 
     def __init__(self, per_minute: int, counters: Counters) -> None:
         self._most = per_minute
@@ -84,14 +77,7 @@ class RateLimit:
 def tmdb_router(
     service: TMDBEnrichmentService, store: PostgresTmdbStore | None, spool: Spool | None, limit: RateLimit
 ) -> APIRouter:
-    """Return the router.
-
-    Args:
-        service: Service that answers questions.
-        store: Store in which questions are deleted; None for none.
-        spool: Spool whose size is reported.
-        limit: Rate limit per address.
-    """
+    """Return the router."""
     return _Api(service, store, spool, limit).router()
 
 
@@ -189,7 +175,7 @@ class _Api:
         try:
             spooled = await asyncio.to_thread(in_spool)
             deleted = await asyncio.to_thread(in_store)
-        except (SpoolError, PoolTimeout, PostgresError) as error:
+        except (SpoolError, PostgresError) as error:
             _logger.warning("a deletion is not complete: %s", error)
             raise HTTPException(503, "没有全部删除：存储暂不可用，请稍后重试", {"Retry-After": "30"}) from None
         return JSONResponse({"deleted": deleted, "spooled": spooled})

@@ -1,16 +1,15 @@
-"""The assets of the TMDB system: changes, entities, translations, the graph, and their numbers by day, with plots."""
+"""The assets of the TMDB system: changes, entities, translations, the graph, and the figures of questions by day."""
 
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.core.ui.plots import day_bars
 from douban_pipeline.core.ui.tmdb_attribution import attribution_markdown
 from douban_pipeline.dagster_kit.labels import TABLES
-from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.tmdb.graph_sync import DOWN, GraphUnavailableError, SyncReport, drain
 from douban_pipeline.tmdb.refresh import RefreshReport, note_changes, refresh, store_translations
 from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
@@ -44,11 +43,6 @@ def _nothing(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeResul
     """Return the result of a run that has nothing to do; not a failure, as the system may be installed but unused."""
     context.log.warning(f"nothing to do: {why}")
     return dg.MaterializeResult(data_version=TABLES, metadata={"nothing_to_do": why})
-
-
-def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.MarkdownMetadataValue:
-    plots = _plots(services, names, day)
-    return shown_plots(plots)
 
 
 @dg.asset(
@@ -141,10 +135,9 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
     """Details of films, series and people: due entities are fetched again, with their credits.
 
     In this order, 2,000 at most: stubs linked to a video or selected in a question,
-    entities changed at TMDB, those older than 150 days, and popular stubs if
-    `DOUBAN_PIPELINE_TMDB_FILL_POPULAR` is set. An entity that TMDB no longer has is marked as gone. Changes of nodes
-    and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the rest
-    stays due.
+    entities changed at TMDB, those older than 150 days. An entity that TMDB no longer has is marked as gone. Changes
+    of nodes and edges are put into the outbox in the same transaction. If the source fails, the run ends early and the
+    rest stays due.
     """
     if why := services.cannot_ask:
         return _nothing(context, why)
@@ -165,7 +158,6 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
             "left": report.left,
             "ended_early_because": report.ended or "—",
             "failed": shown_table(failed, most=_MOST_FAILED),
-            "plots": _images(services, _ENTITIES, services.now().date()),
         },
     )
 
@@ -208,7 +200,7 @@ def tmdb_translations(
     name=GRAPH,
     deps=[tmdb_entities],
     group_name=GROUP,
-    kinds={"python", "bolt"},  # Neo4j, or ArcadeDB in HOME: what both speak
+    kinds={"python", "bolt"},
     pool=GRAPH_POOL,
 )
 @page_docstring
@@ -220,7 +212,7 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
     after 8 failures with the reason; `requeue_outbox` queues them again.
     """
     services.ready()
-    settings, report, down = services.settings, SyncReport(), ""
+    report, down = SyncReport(), ""
 
     def say(so_far: SyncReport) -> None:
         context.log.info(f"{so_far.done} entities written, {len(so_far.failed)} failed")
@@ -230,27 +222,27 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             report = drain(
                 services.store,
                 target,
-                lease_seconds=settings.outbox_lease_seconds,
                 seconds=DRAIN_SECONDS,
                 on_batch=say,
             )
     except (GraphUnavailableError, *DOWN) as error:
         down = f"{error}"[:300]
         context.log.warning(f"the graph does not answer: {down}")
-    numbers = _note_outbox(services, report.done)
+    counts = services.store.run(outbox.counts)
     failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
     dead = services.store.run(outbox.dead)
     return dg.MaterializeResult(
         data_version=TABLES,
         metadata={
-            **{name: int(value) for name, value in numbers.items()},
+            "outbox_waiting": counts.waiting,
+            "outbox_dead": counts.dead,
+            "written": report.done,
             "edges_written": report.written.merged,
             "edges_deleted": report.written.deleted,
             "nodes_deleted": report.written.nodes_deleted,
             "graph_down_because": down or "—",
             "failed": shown_table(failed, most=_MOST_FAILED),
             "put_aside": shown_table(dead),
-            "plots": _images(services, _OUTBOX, services.now().date()),
         },
     )
 
@@ -271,50 +263,11 @@ def enrichment_daily_stats(
     """
     services.ready()
     day = date.fromisoformat(context.partition_key)
-    numbers: dict[str, Any] = {**_note_requests(services, day)}
-    return dg.MaterializeResult(data_version=TABLES, metadata={**numbers, "plots": _images(services, _REQUESTS, day)})
-
-
-assets = [tmdb_changes, tmdb_matches, tmdb_entities, tmdb_translations, tmdb_graph, enrichment_daily_stats]
-
-
-_DAYS = 30
-_OUTBOX = {"outbox_waiting": "出站表积压", "outbox_dead": "搁置的变更", "written": "写入图的实体"}
-_ENTITIES = {
-    "fetched": "取得的实体",
-    "changed": "有变化的实体",
-    "changed_in_graph": "图里有变化的实体",
-    "persist_failed": "存储失败",
-}
-_REQUESTS = {"requests": "提问", "hit_rate": "命中率 %", "ms_p95": "95 % 的耗时（毫秒）", "persist_failed": "存储失败"}
-
-
-def _note_outbox(services: TmdbServices, written: int) -> dict[str, float]:
-    """Store the outbox's size today, and how much was written to the graph; return it."""
-    counts = services.store.run(outbox.counts)
-    gauges: dict[str, float] = {"outbox_waiting": counts.waiting, "outbox_dead": counts.dead}
-    today = services.now().date()
-    services.store.run(lambda connection: due.note_numbers(connection, today, gauges, add=False))
-    services.store.run(lambda connection: due.note_numbers(connection, today, {"written": written}, add=True))
-    return {**gauges, "written": written}
-
-
-def _note_requests(services: TmdbServices, day: date) -> dict[str, float]:
-    """Store the statistics of a day's questions, which are kept longer than the log; return them."""
     numbers = services.store.run(lambda connection: due.request_numbers(connection, day))
     if numbers["requests"]:
         numbers["hit_rate"] = round(100 * numbers["hits"] / numbers["requests"], 1)
-    services.store.run(lambda connection: due.note_numbers(connection, day, numbers, add=False))
-    return numbers
+    services.store.run(lambda connection: due.note_numbers(connection, day, numbers))
+    return dg.MaterializeResult(data_version=TABLES, metadata=numbers)
 
 
-def _plots(services: TmdbServices, names: dict[str, str], day: date) -> dict[str, str]:
-    """Return an SVG of the month up to a day for each of ``names`` with numbers, by title."""
-    first = day - timedelta(days=_DAYS - 1)
-    numbers = services.store.run(lambda connection: due.numbers_between(connection, first, day))
-    days = [first + timedelta(days=after) for after in range(_DAYS)]
-    return {
-        title: day_bars([numbers.get(each, {}).get(name, 0) for each in days], days, title)
-        for name, title in names.items()
-        if any(name in found for found in numbers.values())
-    }
+assets = [tmdb_changes, tmdb_matches, tmdb_entities, tmdb_translations, tmdb_graph, enrichment_daily_stats]

@@ -20,10 +20,6 @@ def build_defs(
 ) -> dg.Definitions:
     """Return the code location.
 
-    Args:
-        settings: The settings in force; read from the environment by default.
-        resource_overrides: Resources that replace the real ones, for tests.
-
     Raises:
         SettingsError: A setting is wrong; the message names it.
     """

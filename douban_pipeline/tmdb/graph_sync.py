@@ -68,11 +68,9 @@ class SyncReport:
     """Result of a drain.
 
     Attributes:
-        done: Entities written.
         changed_meanwhile: Number of those that changed while they were written, and are queued again.
         failed: Entities that could not be written, with the reason; they are retried later.
         dead: Those of them that were put aside for good.
-        written: Edges and nodes.
     """
 
     done: int = 0
@@ -129,7 +127,6 @@ def build_batch(store: PostgresTmdbStore, keys: Iterable[EntityKey]) -> GraphBat
 def _projections(
     store: PostgresTmdbStore, keys: Iterable[EntityKey]
 ) -> tuple[dict[NodeKey, tuple[datetime, Projection]], list[NodeKey]]:
-    """Return the projections of full entities, with the times of their answers, and the nodes of the others."""
     wanted = sorted(set(keys))
     found: dict[NodeKey, tuple[datetime, Projection]] = {}
     gone: list[NodeKey] = []
@@ -189,15 +186,6 @@ def drain(
     on_batch: Callable[[SyncReport], None] | None = None,
 ) -> SyncReport:
     """Write queued entities to the graph until none is due, or the time is up.
-
-    Args:
-        store: The store with the queue.
-        target: The graph.
-        batch: Entities per transaction.
-        lease_seconds: Lease of claimed rows.
-        attempts: Failures after which a row is put aside.
-        seconds: After this time no more rows are claimed.
-        on_batch: Called after each batch with the progress.
 
     Raises:
         GraphUnavailableError: The graph database does not answer; claimed rows are released.

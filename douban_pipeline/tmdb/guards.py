@@ -113,7 +113,6 @@ def differing_entities(services: TmdbServices, connection: Connection) -> Iterat
 
 
 def _sample(connection: Connection, entity: EntityType) -> list[EntityKey]:
-    """Return some full entities without pending changes, from a random id onwards, wrapping around."""
     table = f"tmdb.{TABLES[entity].name}"
     highest = connection.execute(text(f"SELECT max(tmdb_id) FROM {table}")).scalar() or 0  # noqa: S608
     start, found = random.randint(0, highest), list[EntityKey]()

@@ -25,8 +25,7 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     try:
         from douban_pipeline.tmdb.api import RateLimit, tmdb_router
         from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
-        from douban_pipeline.tmdb.pages.pages import TmdbPages
-        from douban_pipeline.tmdb.pages.router import pages_router
+        from douban_pipeline.tmdb.pages.pages import TmdbPages, pages_router
     except ImportError as error:
         raise ProblemsError([missing_library(error.name, "tmdb")]) from error
     with ExitStack() as stack:

@@ -239,7 +239,6 @@ def _chinese(name: str, raw: Raw) -> str | None:
 
 
 def _title_names(entity: EntityType) -> tuple[str, str, str]:
-    """Return the keys of a title's name, original name and date."""
     if entity is EntityType.MOVIE:
         return "title", "original_title", "release_date"
     return "name", "original_name", "first_air_date"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from douban_pipeline.tmdb.store import genres
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored, StoreResult, prepare
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType, PayloadError
+from douban_pipeline.tmdb.values import moment_of
 
 BATCH = 50
 """Number of lines per transaction."""
@@ -50,14 +51,10 @@ class Loaded:
     """Result of one line.
 
     Attributes:
-        place: File and line.
-        request: The path of the request.
         meaning: Meaning of the answer, or `UNREADABLE`.
-        language: The requested language.
         entity: The entity it is about; None if none or several.
         change: What changed, for an entity.
         full: Whether it is the entity's base row, from which the graph is built.
-        note: Further text.
     """
 
     place: str
@@ -69,42 +66,19 @@ class Loaded:
     full: bool = False
     note: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it for ``--json``."""
-        return {
-            "place": self.place,
-            "request": self.request,
-            "meaning": self.meaning,
-            "language": self.language,
-            "entity_type": self.entity.type.value if self.entity else None,
-            "tmdb_id": self.entity.tmdb_id if self.entity else None,
-            "change": self.change.value if self.change else None,
-            "full": self.full,
-            "note": self.note,
-        }
-
-
-@dataclass(slots=True)
-class LoadReport:
-    """Results of all lines."""
-
-    lines: list[Loaded] = field(default_factory=list)
-
     @property
-    def summary(self) -> dict[str, int]:
-        """Number of lines by change, or by meaning."""
-        found = Counter(
-            f"{each.change.value}{'' if each.full or each.change is StoreResult.GONE else ' (beside the base row)'}"
-            if each.change
-            else each.meaning
-            for each in self.lines
-        )
-        return dict(sorted(found.items()))
+    def outcome(self) -> str:
+        """What changed, or the meaning where nothing could."""
+        if self.change is None:
+            return self.meaning
+        beside = "" if self.full or self.change is StoreResult.GONE else " (beside the base row)"
+        return f"{self.change.value}{beside}"
 
-    @property
-    def unreadable(self) -> int:
-        """Number of lines that could not be read."""
-        return sum(each.meaning == UNREADABLE for each in self.lines)
+    def __str__(self) -> str:
+        """Return it in a line."""
+        place = f"{self.place}: " if self.meaning == UNREADABLE else ""
+        note = f"  ({place}{self.note})" if self.note else ""
+        return f"{self.entity or self.request or self.place}: {self.change or self.meaning}{note}"
 
 
 def load(store: PostgresTmdbStore, paths: Sequence[Path], clock: Clock) -> Iterator[Loaded]:
@@ -166,16 +140,8 @@ def _read(place: str, line: bytes, written: datetime, now: datetime) -> Exchange
         request = request_of(item["path"], item.get("query"))
     except (ValueError, TypeError, RecursionError) as error:
         return Loaded(place, "", UNREADABLE, note=f"{error}"[:200])
-    moment = min(now, _moment(item.get("recorded"), written))
+    moment = min(now, moment_of(item.get("recorded")) or written)
     return Exchange(place, request, status, body, moment, read_answer(request, status, body))
-
-
-def _moment(recorded: object, written: datetime) -> datetime:
-    try:
-        found = datetime.fromisoformat(recorded) if isinstance(recorded, str) else written
-    except ValueError:
-        return written
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _store(store: PostgresTmdbStore, batch: Sequence[Exchange]) -> list[Loaded]:

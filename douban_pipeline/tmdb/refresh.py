@@ -49,11 +49,8 @@ class RefreshReport:
     """Result of a run.
 
     Attributes:
-        changes: Number of entities by change.
         failed: Entities that could not be fetched or stored, with the reason; they stay due.
         not_stored: Number of those that were fetched but refused by PostgreSQL.
-        left: Due entities that were not fetched.
-        ended: Why the run stopped early; empty if it did not.
     """
 
     changes: Counter[str] = field(default_factory=Counter)
@@ -63,7 +60,7 @@ class RefreshReport:
     ended: str = ""
 
     def numbers(self) -> dict[str, float]:
-        """Return the figures for the plots."""
+        """Return the figures."""
         return {
             "fetched": self.changes.total(),
             "new": self.changes[StoreResult.NEW.value],
@@ -97,16 +94,10 @@ def refresh(
 
     The most urgent ones are fetched, in random order: in order of urgency, entities whose requests always fail would be
     the first ones of every run, and end it at the same place.
-
-    Args:
-        services: The services.
-        client: Client of TMDB.
-        most: Maximum number of entities.
-        on_batch: Called after each batch with the progress.
     """
-    settings, store = services.settings, services.store
+    store = services.store
     before = services.days_ago(due.REFRESH_DAYS)
-    keys = store.run(lambda connection: due.due(connection, before, most, popular=settings.fill_popular))
+    keys = store.run(lambda connection: due.due(connection, before, most))
     random.shuffle(keys)
     report = RefreshReport(left=len(keys))
     failures = 0
@@ -130,9 +121,6 @@ def refresh(
                 on_batch(report)
             if report.ended:
                 break
-    services.store.run(
-        lambda connection: due.note_numbers(connection, services.now().date(), report.numbers(), add=True)
-    )
     return report
 
 
@@ -175,7 +163,6 @@ def store_translations(services: TmdbServices, client: TmdbClient | None, *, mos
     """Store translations: first those contained in stored answers, then those of popular entities.
 
     Args:
-        services: The services.
         client: Client for entities whose answers contain none; None fetches none.
         most: Maximum number of entities for each of the two steps.
     """

@@ -9,7 +9,7 @@ from douban_pipeline.dagster_kit.runs import PAUSE, JobRuns, code_location_of_se
 from douban_pipeline.tmdb.jobs import graph_job
 from douban_pipeline.tmdb.resources import tags_of
 from douban_pipeline.tmdb.services import open_services
-from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
+from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 
 INTERVAL_SECONDS = 30
@@ -27,12 +27,10 @@ def sensors_for(settings: TmdbSettings) -> list[dg.SensorDefinition]:
         description=page_text("Launches sync_tmdb_graph when changes wait for the graph; one run at a time."),
     )
     def outbox_backlog(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        if not settings.database_url.get_secret_value():
-            return dg.SkipReason(
-                page_text(
-                    "{prefix}DATABASE_URL names no server: the embedded one is not started every half minute"
-                ).format(prefix=PREFIX)
-            )
+        for name in ("database_url", "graph_uri"):
+            if not getattr(settings, name):
+                variable = settings.variable(name)
+                return dg.SkipReason(page_text("{variable} names no server").format(variable=variable))
         services = open_services(settings)
         try:
             services.ready()

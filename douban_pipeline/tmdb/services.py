@@ -1,4 +1,4 @@
-"""The services of the TMDB system, created from the settings: store, graph and client, or embedded servers in HOME.
+"""The services of the TMDB system, created from the settings: store, graph and client.
 
 Does not depend on Dagster.
 """
@@ -6,20 +6,21 @@ Does not depend on Dagster.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, Table
 
 from douban_pipeline.core.clock import Clock, SystemClock
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
+from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.migrations import MigrationTree
 from douban_pipeline.core.platform import SourceLimits, SourcePlatform
-from douban_pipeline.tmdb.clients.api import EXPORTS, SOURCE, TmdbClient
+from douban_pipeline.tmdb.clients.api import EXPORTS, EXPORTS_URL, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES
-from douban_pipeline.tmdb.kept_servers import kept_graph, kept_postgres
 from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
 from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.tables import gate, snapshot
@@ -45,50 +46,29 @@ CONCURRENCY = 10
 
 
 @contextmanager
-def open_store(settings: TmdbSettings) -> Iterator[PostgresTmdbStore]:
-    """Yield the store; if no server is configured, that of a PostgreSQL in HOME, which runs some minutes longer.
-
-    Raises:
-        DatabaseError: No server is configured, and none can be started.
-    """
-    from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-
-    url = settings.database_url.get_secret_value()
-    if not url:
-        with (
-            kept_postgres(settings.home / "tmdb" / "postgres") as found,
-            PostgresTmdbStore(found, language=settings.language) as store,
-        ):
-            yield store
-        return
-    with PostgresTmdbStore(url, language=settings.language) as store:
-        yield store
-
-
-@contextmanager
 def open_graph(settings: TmdbSettings) -> Iterator[GraphTarget]:
-    """Yield the graph; if no server is configured, that of an ArcadeDB in HOME, which runs some minutes longer.
+    """Yield the graph.
 
     Raises:
-        DatabaseError: No server is configured, and none can be started.
+        DatabaseError: No server is configured.
     """
     from douban_pipeline.tmdb.graph.target import GraphTarget
 
-    if settings.graph_uri:
-        password = settings.graph_password.get_secret_value()
-        with GraphTarget(settings.graph_uri, settings.graph_user, password, settings.graph_database) as target:
-            yield target
-        return
-    with (
-        kept_graph(settings.home / "tmdb" / "graph") as found,
-        GraphTarget(found.uri, found.user, found.password, found.database) as target,
-    ):
+    if not settings.graph_uri:
+        raise _missing(terminal_text("no graph database is configured"), "GRAPH_URI")
+    password = settings.graph_password.get_secret_value()
+    with GraphTarget(settings.graph_uri, settings.graph_user, password, settings.graph_database) as target:
         yield target
+
+
+def _missing(problem: str, name: str) -> DatabaseError:
+    remedy = terminal_text("set {prefix}{name}; to try it without a server, run `douban-pipeline demo --systems tmdb`")
+    return DatabaseError(problem, remedy.format(prefix=PREFIX, name=name))
 
 
 @dataclass(frozen=True)
 class TmdbServices(SourcePlatform):
-    """The platform plus the store, for one process; see `open_services`.
+    """The platform plus the store, for one process.
 
     Pacing and archive of TMDB's answers are in the store's database: one rate for all processes.
     """
@@ -145,9 +125,24 @@ class TmdbServices(SourcePlatform):
 
     @contextmanager
     def client(self) -> Iterator[TmdbClient]:
-        """Yield the client of TMDB; see `open_client`."""
-        with open_client(self.settings, self.store, self.clock) as client:
-            yield client
+        """Yield the client for runs and commands.
+
+        Raises:
+            ProblemsError: No key is set.
+            DatabaseError: The schema is not at this release's version.
+        """
+        settings, seconds = self.settings, REQUEST_TIMEOUT_SECONDS
+        headers, key = api_access(settings)
+        self.ready()
+        yield TmdbClient(
+            self.fetcher(SOURCE, seconds=seconds, rules=RULES, headers=headers, keep_alive=_KEPT_OPEN),
+            self.fetcher(EXPORTS, seconds=_EXPORT_SECONDS, max_bytes=_EXPORT_BYTES, rules=EXPORT_RULES),
+            api_url=settings.api_url,
+            exports_url=EXPORTS_URL,
+            api_key=key,
+            language=settings.language,
+            search_age=timedelta(days=SEARCH_CACHE_DAYS),
+        )
 
     @contextmanager
     def graph(self) -> Iterator[GraphTarget]:
@@ -155,17 +150,6 @@ class TmdbServices(SourcePlatform):
         with open_graph(self.settings) as target:
             target.set_up()
             yield target
-
-    def ready(self, *, makes_file: bool = True) -> Self:
-        """Return self if the schema is of this release; an embedded one in HOME is upgraded, if it may be made.
-
-        Raises:
-            DatabaseError: It is missing or of another version; the message says what to run.
-        """
-        if makes_file and not self.settings.database_url.get_secret_value():
-            self.store.upgrade()
-        self.store.ready()
-        return self
 
     @property
     def library(self) -> Engine:
@@ -180,71 +164,22 @@ class TmdbServices(SourcePlatform):
             raise ProblemsError(["没有设置 DOUBAN_PIPELINE_DATABASE_URL：不知道影片在哪里"])
         return self.others.engine(url, setting="DOUBAN_PIPELINE_DATABASE_URL")
 
-    def close(self) -> None:
-        """Close all connections, then stop an embedded server; safe to repeat."""
-        self.engine.dispose()
-        super().close()
-
 
 def open_services(settings: TmdbSettings, clock: Clock | None = None, location: str = LOCATION) -> TmdbServices:
-    """Return the services for ``settings``; if no server is configured, with a PostgreSQL in HOME, which runs until
-    some minutes after they are closed.
-
-    Args:
-        settings: The settings.
-        clock: The system's clock by default.
-        location: Repository and code location of the run, for links into Dagster's UI.
+    """Return the services for ``settings``.
 
     Raises:
-        DatabaseError: No server is configured, and none can be started.
+        DatabaseError: No server is configured.
     """
-    with ExitStack() as opened:
-        store = opened.enter_context(open_store(settings))
-        services = _platform(settings, store, clock, location)
-        services._opened.push(opened.pop_all())
+    from douban_pipeline.tmdb.store.postgres import POOL_MAX, PostgresTmdbStore
+
+    url = settings.database_url.get_secret_value()
+    if not url:
+        raise _missing(terminal_text("no PostgreSQL is configured"), "DATABASE_URL")
+    store = PostgresTmdbStore(url, min_size=POOL_MAX, language=settings.language)
+    services = TmdbServices(store.engine, clock or SystemClock(), settings, store, location)
+    services._opened.callback(store.close)
     return services
-
-
-def _platform(
-    settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None = None, location: str = LOCATION
-) -> TmdbServices:
-    return TmdbServices(
-        engine=store.engine(), clock=clock or SystemClock(), settings=settings, store=store, location=location
-    )
-
-
-@contextmanager
-def open_client(settings: TmdbSettings, store: PostgresTmdbStore, clock: Clock | None = None) -> Iterator[TmdbClient]:
-    """Yield the client for runs and commands; its gate is in the store's database.
-
-    Raises:
-        ProblemsError: No key is set.
-        DatabaseError: The schema is not at this release's version.
-    """
-    headers, key = api_access(settings)
-    platform = _platform(settings, store.ready(), clock)
-    seconds = REQUEST_TIMEOUT_SECONDS
-    try:
-        yield TmdbClient(
-            platform.fetcher(SOURCE, seconds=seconds, rules=RULES, headers=headers, keep_alive=_KEPT_OPEN),
-            platform.fetcher(EXPORTS, seconds=_EXPORT_SECONDS, max_bytes=_EXPORT_BYTES, rules=EXPORT_RULES),
-            api_url=settings.api_url,
-            exports_url=settings.exports_url,
-            api_key=key,
-            language=settings.language,
-            search_age=timedelta(days=SEARCH_CACHE_DAYS) if SEARCH_CACHE_DAYS else None,
-        )
-    finally:
-        platform.close()
-
-
-def prune_archive(settings: TmdbSettings, store: PostgresTmdbStore, before: datetime) -> int:
-    """Delete archived answers that were last seen before a moment; return how many."""
-    platform = _platform(settings, store)
-    try:
-        return platform.archive.prune(before)
-    finally:
-        platform.close()
 
 
 def api_access(settings: TmdbSettings) -> tuple[dict[str, str], str]:

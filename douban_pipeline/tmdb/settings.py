@@ -36,7 +36,6 @@ class TmdbSettings(CategorySettings):
         "owner": OWNERS,
         "language": terminal_text("a language such as zh-CN or en-US"),
         "api_url": terminal_text("an http:// or https:// address"),
-        "exports_url": terminal_text("an http:// or https:// address"),
     }
 
     home: Path = Field(
@@ -51,12 +50,9 @@ class TmdbSettings(CategorySettings):
         "mac_", validation_alias=f"{BASE_PREFIX}TABLE_PREFIX", description="Prefix of the CMS's tables."
     )
     owner: str = Field(DEFAULT_OWNER, validation_alias=f"{BASE_PREFIX}OWNER", description="Owner shown in Dagster.")
-    database_url: SecretStr = Field(
-        SecretStr(""), description="URL of the PostgreSQL with the schema tmdb; empty means one in HOME, for trials."
-    )
+    database_url: SecretStr = Field(SecretStr(""), description="URL of the PostgreSQL with the schema tmdb.")
     language: str = Field("zh-CN", description="Language of the base rows; others become translations.")
     api_url: str = Field("https://api.themoviedb.org/3", description="Address of TMDB's API with its version.")
-    exports_url: str = Field("https://files.tmdb.org/p/exports", description="Address of TMDB's daily lists of ids.")
     api_key: SecretStr = Field(
         SecretStr(""), description="Key of TMDB's API (v3), or its read access token, which is sent as bearer token."
     )
@@ -69,22 +65,13 @@ class TmdbSettings(CategorySettings):
     enrichment_write_queue_size: int = Field(
         100, ge=1, le=100_000, description="Questions queued in memory; further ones are queued on the disk."
     )
-    service_requests_per_second: float = Field(
-        15.0, gt=0, le=1000, description="Requests per second of one service, in addition to REQUESTS_PER_SECOND."
-    )
     questions_per_minute: int = Field(
         60, ge=1, le=100_000, description="Questions per minute and client address for which TMDB is asked."
     )
-    graph_uri: str = Field("", description="Bolt address of Neo4j; empty means ArcadeDB in HOME, for trials.")
+    graph_uri: str = Field("", description="Bolt address of Neo4j.")
     graph_user: str = Field("neo4j", description="Account at the graph database.")
     graph_password: SecretStr = Field(SecretStr(""), description="Its password.")
     graph_database: str = Field("neo4j", description="Name of the database there.")
-    outbox_lease_seconds: int = Field(
-        300, ge=10, le=3600, description="Seconds after which claimed changes are released."
-    )
-    fill_popular: bool = Field(
-        False, description="Whether runs also fetch popular stubs, after linked and requested ones."
-    )
 
     @property
     def has_key(self) -> bool:
@@ -103,7 +90,7 @@ class TmdbSettings(CategorySettings):
             raise ValueError(terminal_text("not a language with a region"))
         return value
 
-    @field_validator("api_url", "exports_url")
+    @field_validator("api_url")
     @classmethod
     def _address(cls, value: str) -> str:
         return http_address(value)

@@ -103,7 +103,6 @@ def _kind(entity: EntityType, raw: Mapping[str, Any]) -> Kind:
 
 
 def _people(raw: Mapping[str, Any], group: str, job: str = "") -> Iterator[str]:
-    """Yield names from the credits, with the people's names in their own language."""
     for item in items_of(raw.get("credits"), group):
         if not job or item.get("job") == job:
             for name in dict.fromkeys((text_of(item.get("name")), text_of(item.get("original_name")))):

@@ -10,5 +10,5 @@ SYSTEM = System(
     operations=SystemPart("douban_pipeline.tmdb.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.tmdb.mounts:mounts"),
     commands=SystemPart("douban_pipeline.tmdb.commands:commands"),
-    libraries=("psycopg", "psycopg_pool", "msgspec", "neo4j"),
+    libraries=("psycopg", "msgspec", "neo4j"),
 )

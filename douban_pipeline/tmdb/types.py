@@ -119,9 +119,7 @@ class Projection:
     """A full entity's part of the graph.
 
     Attributes:
-        node: The entity's own node.
         others: The nodes at the other ends of its edges, with the properties from the credits: enough for a stub.
-        edges: Its edges, each key once.
     """
 
     node: Node

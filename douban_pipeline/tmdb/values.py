@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import msgspec
@@ -57,6 +57,15 @@ def day_of(value: object) -> date | None:
         return date(*map(int, match.groups())) if match else None
     except ValueError:
         return None
+
+
+def moment_of(value: object) -> datetime | None:
+    """Return the time of an ISO text, UTC where it names no zone; None for anything else."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def number_of(value: object) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -49,16 +49,8 @@ class LinkReport:
     ended: str = ""
 
 
-def link_videos(
-    services: TmdbServices, client: TmdbClient, *, most: int, on_video: Callable[[Match], None] | None = None
-) -> LinkReport:
+def link_videos(services: TmdbServices, client: TmdbClient, *, most: int) -> LinkReport:
     """Search for new videos, then again for those without a link, and store the results.
-
-    Args:
-        services: The services.
-        client: Client of TMDB.
-        most: Maximum number of videos.
-        on_video: Called with the result for each.
 
     Returns:
         What was found. Where the library cannot be read, nothing is, and the report says why.
@@ -89,8 +81,6 @@ def link_videos(
         failures = 0
         services.store.run(partial(links.keep, match=match))
         report.states[match.state] += 1
-        if on_video is not None:
-            on_video(match)
     return report
 
 

@@ -135,7 +135,7 @@ main()
 
 @pytest.mark.parametrize(
     ("words", "library", "extra"),
-    [(("tmdb", "check"), "psycopg", "tmdb"), (("comment-worker",), "ahocorasick", "comments")],
+    [(("tmdb", "ids", "movie", "x"), "psycopg", "tmdb"), (("comment-worker",), "ahocorasick", "comments")],
 )
 def test_a_library_that_is_missing_is_named_with_its_extra(
     words: tuple[str, ...], library: str, extra: str, tmp_path: Path

@@ -33,7 +33,8 @@ OTHERS = (
     "core/database",
     "core/migrations",
     "cms/maccms",
-    "tmdb/embedded",
+    "demo/embedded_servers",
+    "tmdb/services",
     "tmdb/store/postgres",
     "douban/setting_values",
 )

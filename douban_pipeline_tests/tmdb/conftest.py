@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from douban_pipeline.tmdb.embedded import GraphAddress, embedded_graph
+from douban_pipeline.demo.embedded_servers import GraphAddress, embedded_graph
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.enrichment.spool import Spool
 from douban_pipeline.tmdb.graph.target import GraphTarget

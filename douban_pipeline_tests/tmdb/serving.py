@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID, uuid4
 
+from douban_pipeline.tmdb.enrichment import factory
 from douban_pipeline.tmdb.enrichment.factory import open_online_client
 from douban_pipeline.tmdb.enrichment.results import EnrichmentResult
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
@@ -56,7 +58,8 @@ class FakeStore:
 def service_of(
     server: TmdbServer, store: FakeStore, spool: Spool, clock: FakeClock, stack: ExitStack, **options: Any
 ) -> TMDBEnrichmentService:
-    settings = TmdbSettings(api_url=server.api_url, api_key="k", service_requests_per_second=1000)
+    settings = TmdbSettings(api_url=server.api_url, api_key="k")
+    stack.enter_context(patch.object(factory, "SERVICE_REQUESTS_PER_SECOND", 1000))
     client = stack.enter_context(open_online_client(settings))
     service = TMDBEnrichmentService(tmdb_client=client, store=store, spool=spool, clock=clock, **options)
     stack.callback(service.close)

@@ -26,6 +26,7 @@ from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline.tmdb.api import MOST_BYTES, RateLimit
+from douban_pipeline.tmdb.enrichment import factory
 from douban_pipeline.tmdb.mounts import mounts
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
@@ -40,13 +41,16 @@ ASKED = {"message": "《喜宴》的导演是谁？", "kb_prefix": "movie", "use
 
 
 @contextmanager
-def running(home: Path, tmdb: TmdbServer, *, url: str = "", token: str = "", **settings: str) -> Iterator[httpx.Client]:
+def running(
+    home: Path, tmdb: TmdbServer, *, url: str = "", token: str = "", rate: float = 1000, **settings: str
+) -> Iterator[httpx.Client]:
     """Yield a client of the service as `serve` puts it together."""
-    given = {"API_URL": tmdb.api_url, "API_KEY": "k", "SERVICE_REQUESTS_PER_SECOND": "1000", **settings}
+    given = {"API_URL": tmdb.api_url, "API_KEY": "k", **settings}
     if url:
         given["DATABASE_URL"] = url
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOUBAN_PIPELINE_HOME", str(home))
+        patch.setattr(factory, "SERVICE_REQUESTS_PER_SECOND", rate)
         for name, value in given.items():
             patch.setenv(f"DOUBAN_PIPELINE_TMDB_{name}", value)
         guard = GuessGuard(Counters(SystemClock()))
@@ -228,7 +232,7 @@ def test_a_service_that_is_stopped_drains_its_queue_to_the_disk(tmp_path: Path, 
 
 def test_while_tmdb_lets_no_call_pass_who_asks_is_told_when_to_come_back(tmp_path: Path, tmdb: TmdbServer):
     tmdb.faults.append(TmdbFault("throttled", retry_after=300))
-    with running(tmp_path, tmdb, SERVICE_REQUESTS_PER_SECOND="15") as client:
+    with running(tmp_path, tmdb, rate=15) as client:
         client.post("/tmdb/enrich", json=ASKED)
         asked = len(tmdb.asked)
         for answer in (client.post("/tmdb/enrich", json=ASKED), client.get("/tmdb/movies/9261")):

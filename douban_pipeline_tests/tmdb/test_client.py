@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from douban_pipeline.__main__ import app
@@ -23,7 +23,8 @@ from douban_pipeline.demo.stand_ins.tmdb_server import BUNDLED
 from douban_pipeline.tmdb.clients.api import APPENDED, EXPORTS, MOST_APPENDED, SOURCE, TmdbClient
 from douban_pipeline.tmdb.clients.errors import EXPORT_RULES, RULES, KeyRefused, RequestRefused, SchemaChanged
 from douban_pipeline.tmdb.projection import is_full, project
-from douban_pipeline.tmdb.services import api_access, open_client
+from douban_pipeline.tmdb.refresh import prune
+from douban_pipeline.tmdb.services import TmdbServices, api_access, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.store.tables import snapshot
@@ -232,19 +233,20 @@ def test_the_bundled_answers_are_small_and_ours():
 # --- with the store: pacing and archive in its database, and the commands ---------------------------------------------
 
 
-def settings_for(server: TmdbServer, url: str, **more: Any) -> TmdbSettings:
-    return TmdbSettings(
-        database_url=url, api_url=server.api_url, exports_url=server.exports_url, **{"api_key": KEY, **more}
-    )
+@pytest.fixture
+def services(server: TmdbServer, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[TmdbServices]:
+    monkeypatch.setattr("douban_pipeline.tmdb.services.EXPORTS_URL", server.exports_url)
+    given = {"database_url": store_url, "api_url": server.api_url, "api_key": KEY}
+    with closing(open_services(TmdbSettings(_env_file=None, **given))) as opened:
+        yield opened
 
 
 @pytest.mark.postgres
 def test_searches_are_taken_from_the_archive_and_details_are_not_kept_twice(
-    server: TmdbServer, store: PostgresTmdbStore, store_url: str
+    server: TmdbServer, services: TmdbServices, store: PostgresTmdbStore
 ):
-    settings = settings_for(server, store_url, requests_per_second=1000)
     for _ in range(2):
-        with open_client(settings, store) as client:
+        with services.client() as client:
             assert client.search_multi("Arrow").results
             assert client.movie(9261).raw["title"] == "喜宴"
     assert (server.count("/search/"), server.count("/movie/")) == (1, 2)
@@ -253,21 +255,13 @@ def test_searches_are_taken_from_the_archive_and_details_are_not_kept_twice(
         paced = connection.execute("SELECT source, interval_ms FROM tmdb.gate ORDER BY source").fetchall()
     assert [(source, status) for source, _, status in kept] == [("tmdb", 200)]
     assert KEY not in kept[0][1]
-    assert paced == [("tmdb", 2), ("tmdb_exports", 6120)]
+    assert paced == [("tmdb", 51), ("tmdb_exports", 6120)], "twenty a second by default"
 
 
 @pytest.mark.postgres
-def test_twenty_a_second_by_default(server: TmdbServer, store: PostgresTmdbStore, store_url: str):
-    with open_client(settings_for(server, store_url), store) as client:
-        client.movie(9261)
-    with store.transaction() as connection:
-        assert connection.execute("SELECT interval_ms FROM tmdb.gate WHERE source = 'tmdb'").fetchone() == (51,)
-
-
-@pytest.mark.postgres
-def test_nothing_is_asked_without_a_key(server: TmdbServer, store: PostgresTmdbStore, store_url: str):
-    settings = settings_for(server, store_url, api_key="")
-    with pytest.raises(ProblemsError, match="DOUBAN_PIPELINE_TMDB_API_KEY"), open_client(settings, store):
+def test_nothing_is_asked_without_a_key(services: TmdbServices):
+    unkeyed = replace(services, settings=services.settings.model_copy(update={"api_key": SecretStr("")}))
+    with pytest.raises(ProblemsError, match="DOUBAN_PIPELINE_TMDB_API_KEY"), unkeyed.client():
         pass
 
 
@@ -284,49 +278,20 @@ def test_a_read_access_token_is_a_header_and_a_key_part_of_the_address(
     assert api_access(TmdbSettings(api_key=key)) == (headers, sent)
 
 
-@pytest.fixture
-def run(
-    server: TmdbServer, store: PostgresTmdbStore, store_url: str, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., str]:
-    given = {"DATABASE_URL": store_url, "API_URL": server.api_url, "EXPORTS_URL": server.exports_url, "API_KEY": KEY}
-    for name, value in given.items():
-        monkeypatch.setenv(f"DOUBAN_PIPELINE_TMDB_{name}", value)
-
-    def invoke(*words: str, code: int = 0) -> str:
-        result = CliRunner().invoke(app, ["tmdb", *words])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return invoke
-
-
 @pytest.mark.postgres
-def test_entities_are_fetched_and_stored(run: Callable[..., str], store: PostgresTmdbStore, server: TmdbServer):
-    printed = run("fetch", "movie/9261", "tv/1396", "person/62")
-    assert printed.splitlines() == ["movie/9261: new", "tv/1396: new", "person/62: new"]
-    assert "movie/9261: unchanged" in run("fetch", "movie/9261")
-    assert store.row_counts()[EntityType.MOVIE].full == 1
-    server._by_path.pop("/movie/9261")
-    assert "does not have it, noted" in run("fetch", "movie/9261", code=1)
-    assert store.row_counts()[EntityType.MOVIE].gone == 1
-    assert "(beside the base row)" in run("fetch", "tv/1396", "--language", "en-US")
-    server.faults.append(TmdbFault("refused_key"))
-    assert "the key is refused" in run("fetch", "tv/1396", code=1)
-    assert isinstance(CliRunner().invoke(app, ["tmdb", "fetch", "film/1"]).exception, ProblemsError)
-
-
-@pytest.mark.postgres
-def test_a_days_list_of_ids_is_fetched(run: Callable[..., str], tmp_path: Path):
-    assert "0 lines unreadable" in run("ids", "movie", "--day", "2026-11-21")
+def test_a_days_list_of_ids_is_fetched(services: TmdbServices, monkeypatch: pytest.MonkeyPatch):
+    for name in ("database_url", "api_key", "api_url"):
+        value = getattr(services.settings, name)
+        plain = value if isinstance(value, str) else value.get_secret_value()
+        monkeypatch.setenv(services.settings.variable(name), plain)
+    result = CliRunner().invoke(app, ["tmdb", "ids", "movie", "--day", "2026-11-21"])
+    assert (result.exit_code, "0 lines unreadable" in result.output) == (0, True), result.output
     assert isinstance(CliRunner().invoke(app, ["tmdb", "ids", "movie"]).exception, ProblemsError)
 
 
 @pytest.mark.postgres
-def test_archived_answers_are_pruned(run: Callable[..., str], store: PostgresTmdbStore, store_url: str):
-    engine = store.engine()
-    clock = FakeClock()
-    Archive(engine, snapshot, clock).put(SOURCE, "/search/multi?query=x", 200, b"{}", "1")
-    engine.dispose()
-    with store.transaction() as connection:
+def test_archived_answers_are_pruned(services: TmdbServices):
+    Archive(services.engine, snapshot, FakeClock()).put(SOURCE, "/search/multi?query=x", 200, b"{}", "1")
+    with services.store.transaction() as connection:
         connection.execute("UPDATE tmdb.snapshot SET seen_at = now() - interval '31 days'")
-    assert "1 archived" in run("prune", "--no-dry-run")
+    assert prune(services).archived == 1

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline.tmdb.diagnosis import check_store
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.graph_sync import drain
+from douban_pipeline.tmdb.operations import age_result
 from douban_pipeline.tmdb.refresh import expiry
+from douban_pipeline.tmdb.services import TmdbServices
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import expired_facts, links
 from douban_pipeline.tmdb.store.due import REFRESH_DAYS
@@ -106,8 +107,7 @@ def theirs(store: PostgresTmdbStore) -> list[tuple[str, str]]:
 
 
 def finding(store: PostgresTmdbStore) -> Any:
-    chosen = TmdbSettings(_env_file=None)
-    return next(each for each in check_store(store, chosen, FakeClock(datetime.now(UTC))) if each.name == "age")
+    return age_result(TmdbServices(store.engine, FakeClock(datetime.now(UTC)), TmdbSettings(_env_file=None), store))
 
 
 def test_what_is_older_than_the_terms_allow_leaves_every_column_and_ids_and_links_stay(store: PostgresTmdbStore):

@@ -8,10 +8,10 @@ import pytest
 from neo4j.exceptions import ConstraintError
 
 from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.tmdb.diagnosis import check_graph
-from douban_pipeline.tmdb.graph import questions
 from douban_pipeline.tmdb.graph.batch import GraphBatch, GraphValueError, Written, check_edge, check_node
+from douban_pipeline.tmdb.graph.questions import QUESTIONS
 from douban_pipeline.tmdb.graph.target import GraphTarget
+from douban_pipeline.tmdb.operations import graph_result
 from douban_pipeline.tmdb.types import Edge, EdgeKey, NodeKey, NodeLabel, Relation
 
 FILM, SHOW, LEE, LIN = (
@@ -197,12 +197,8 @@ def family(target: GraphTarget) -> GraphTarget:
     ],
 )
 def test_questions(family: GraphTarget, name: str, names: tuple[str, ...], rows: list[dict[str, Any]]):
-    assert questions.ask(family, questions.QUESTIONS[name], names) == rows
-
-
-def test_a_question_takes_its_names(family: GraphTarget):
-    with pytest.raises(ValueError, match="path takes ONE OTHER; 1 names were given"):
-        questions.ask(family, questions.QUESTIONS["path"], ("A",))
+    given = dict(zip(("name", "other"), names, strict=False))
+    assert family.ask(QUESTIONS[name], **given, most=10) == rows
 
 
 @pytest.mark.parametrize(
@@ -219,7 +215,7 @@ def test_a_neo4j_without_unique_edges_is_refused(
     target: GraphTarget, monkeypatch: pytest.MonkeyPatch, agent: str, old: bool
 ):
     monkeypatch.setattr(GraphTarget, "server", lambda _: agent)
-    [found] = check_graph(target)
+    found = graph_result(target)
     assert (found.state == "fail") is old
     if not old:
         target.set_up()

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from neo4j.exceptions import ClientError, Neo4jError
-from typer.testing import CliRunner
 
-from douban_pipeline.ops.cli import app
+from douban_pipeline.demo.embedded_servers import GraphAddress
 from douban_pipeline.tmdb import graph_sync
-from douban_pipeline.tmdb.embedded import GraphAddress
 from douban_pipeline.tmdb.graph.batch import Written
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.graph_sync import GraphUnavailableError, drain, rebuild_graph
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline.tmdb.types import EntityKey, EntityType
-from douban_pipeline_tests.tmdb.given import NOW, RECORDED, actor, answer, cast, crew, movie, show, title
+from douban_pipeline_tests.tmdb.given import NOW, actor, answer, cast, crew, movie, show, title
 
 pytestmark = pytest.mark.postgres
 
@@ -314,44 +309,3 @@ def test_two_workers_do_each_row_once(
     assert sum(done) >= 30
     assert store.run(outbox.counts).waiting == 0
     assert target.counts()["ACTED_IN"] == 60
-
-
-def test_the_commands_bring_answers_into_the_graph_and_ask_it(
-    store: PostgresTmdbStore,
-    store_url: str,
-    target: GraphTarget,
-    graph_address: GraphAddress,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL", store_url)
-    for name, value in zip(("URI", "USER", "PASSWORD", "DATABASE"), astuple(graph_address), strict=True):
-        monkeypatch.setenv(f"DOUBAN_PIPELINE_TMDB_GRAPH_{name}", value)
-
-    def run(*arguments: str) -> str:
-        result = CliRunner().invoke(app, ["tmdb", *arguments])
-        assert result.exit_code == 0, (result.output, result.exception)
-        return result.output
-
-    run("load", str(RECORDED))
-    assert "4 entities written" in run("sync"), "one of them a stub that a list renamed"
-    rows = json.loads(run("graph", "directors", "The Dark Knight Rises", "--json"))
-    assert [row["director"] for row in rows] == ["Christopher Nolan"]
-    drawn = tmp_path / "directors.svg"
-    assert str(drawn) in run("graph", "directors", "the dark knight", "--picture", str(drawn))
-    texts = [*ElementTree.parse(drawn).getroot().itertext()]
-    assert {"Christopher Nolan", "The Dark Knight Rises", "2012"} <= {*texts}
-    assert any("TMDB API" in text for text in texts)
-    for file, said in ((drawn, "--force"), (tmp_path / "a.png", "SVG"), (tmp_path / "no" / "a.svg", "no such folder")):
-        refused = CliRunner().invoke(app, ["tmdb", "graph", "directors", "x", "--picture", str(file)])
-        assert (refused.exit_code, said in str(refused.exception)) == (1, True)
-    run("graph", "co-actors", "Christian Bale", "--picture", str(drawn), "--force")
-    assert "× 1" in [*ElementTree.parse(drawn).getroot().itertext()]
-    assert "no answer" in run("graph", "regulars", "Nobody")
-    running = target.dump()
-    assert "would empty" in run("rebuild")
-    assert "built from 3 answers" in run("rebuild", "--no-dry-run")
-    assert target.dump() == running
-    assert "0 queued again" in run("requeue")
-    assert "ok   graph" in run("check")

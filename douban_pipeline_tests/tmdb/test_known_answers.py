@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from douban_pipeline.core.errors import NotFound
 from douban_pipeline.matching import parse_title
-from douban_pipeline.ops.cli import app
 from douban_pipeline.tmdb.enrichment import known_answers
 from douban_pipeline.tmdb.enrichment.factory import open_service
 from douban_pipeline.tmdb.enrichment.known_answers import StoredTitles
@@ -303,21 +301,6 @@ def test_a_database_that_hangs_is_not_waited_for_and_not_asked_again(monkeypatch
     assert store.asked == 1
     store.go_on.set()
     known.close()
-
-
-def test_the_terminal_answers_and_keeps_the_question_while_postgresql_is_down(
-    server: TmdbServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    for name, value in {"DATABASE_URL": STOPPED, "API_URL": server.api_url, "API_KEY": "k"}.items():
-        monkeypatch.setenv(f"DOUBAN_PIPELINE_TMDB_{name}", value)
-    monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
-    asked = ["tmdb", "ask", "《喜宴》的导演是谁？", "--user", "u", "--session", "s"]
-    result = CliRunner().invoke(app, asked)
-    assert result.exit_code == 0, result.output
-    assert "《喜宴》（1993）的导演是李安。" in result.output
-    assert "来源：TMDB" in result.output
-    waiting = CliRunner().invoke(app, ["tmdb", "replay-spool", "--dry-run"])
-    assert "1 waiting" in waiting.output
 
 
 @pytest.mark.postgres

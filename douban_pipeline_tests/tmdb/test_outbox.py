@@ -9,7 +9,6 @@ from psycopg import Connection
 
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.types import EntityKey, EntityType
 from douban_pipeline_tests.tmdb.given import NOW, movie
 from douban_pipeline_tests.tmdb.stored import put, queued, rows
 
@@ -72,7 +71,6 @@ def test_a_failure_waits_longer_each_time_and_is_put_aside_in_the_end(store: Pos
     assert claim(store) == []
     [buried] = store.run(outbox.dead)
     assert (buried["tmdb_id"], buried["last_error"]) == (1, "nope")
-    assert store.run(lambda connection: outbox.requeue_dead(connection, [EntityKey(EntityType.TV, 1)])) == 0
     assert store.run(outbox.requeue_dead) == 1
     assert len(claim(store)) == 1
 

@@ -7,6 +7,7 @@ import json
 import lzma
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,21 @@ import pytest
 from psycopg import DataError
 from typer.testing import CliRunner
 
+from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import SystemClock
+from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.ops.cli import app
+from douban_pipeline.tmdb.enrichment.factory import open_spool
+from douban_pipeline.tmdb.operations import OPERATIONS
 from douban_pipeline.tmdb.recorded_answers import Loaded, load
+from douban_pipeline.tmdb.services import TmdbServices, open_services
+from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, Stored
-from douban_pipeline.tmdb.store.migrations import TREE
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline_tests.tmdb.given import RECORDED, cast, movie, recorded, show
+from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.tmdb.given import RECORDED, answer, cast, movie, recorded, show
+from douban_pipeline_tests.tmdb.serving import job
 
 pytestmark = pytest.mark.postgres
 
@@ -332,41 +340,9 @@ def test_load_prints_what_became_of_each_entity(run: Any, tmp_path: Path):
     printed = run("load", str(path))
     assert "movie/1: new" in printed
     assert "/account: unknown" in printed
-    found = json.loads(run("load", str(path), "--json"))
-    assert found["summary"] == {"unchanged": 1, "unknown": 1}
-    [entity] = found["entities"]
-    assert (entity["entity_type"], entity["tmdb_id"], entity["change"], entity["full"]) == (
-        "movie",
-        1,
-        "unchanged",
-        True,
-    )
+    assert run("load", str(path)).splitlines()[-1] == "1 unchanged, 1 unknown"
     broken = write(tmp_path / "b.jsonl", "{")
     assert "b.jsonl:1" in run("load", str(broken), code=1)
-
-
-def test_check_says_what_is_wrong_and_what_to_do(run: Any, store: PostgresTmdbStore):
-    found = {each["name"]: each for each in json.loads(run("check", "--no-graph", "--json"))}
-    assert {name for name, each in found.items() if each["state"] != "ok"} == {"key"}
-    assert "DOUBAN_PIPELINE_TMDB_API_KEY" in found["key"]["told"]
-    with store.transaction() as connection:
-        connection.execute("CREATE TABLE tmdb.acted_in (person int, movie int)")
-    printed = run("check", "--no-graph")
-    with store.transaction() as connection:
-        connection.execute("DROP TABLE tmdb.acted_in")
-    assert "warn tables" in printed
-    assert "acted_in" in printed
-
-
-def test_check_of_a_database_that_does_not_answer(run: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/x")
-    monkeypatch.setattr("douban_pipeline.tmdb.store.postgres.WAIT_SECONDS", 0.2)
-    assert "DOUBAN_PIPELINE_TMDB_DATABASE_URL" in run("check", "--no-graph", code=1)
-
-
-def test_setup_can_be_listed_and_repeated(run: Any):
-    assert "nothing to do" in run("setup", "--dry-run", "--no-graph")
-    assert f"version {TREE.head} → {TREE.head}" in run("setup", "--no-graph")
 
 
 def test_a_list_of_ids_is_taken_in(run: Any, tmp_path: Path):
@@ -375,9 +351,53 @@ def test_a_list_of_ids_is_taken_in(run: Any, tmp_path: Path):
     assert "2 new stubs, 0 known already, 1 lines unreadable" in run("ids", "movie", str(path))
 
 
-def test_pruning_and_forgetting(run: Any):
-    assert "would delete" in run("prune")
-    assert "0 questions" in run("prune", "--no-dry-run")
-    assert "0 questions deleted" in run("forget", "--user", "u")
-    result = CliRunner().invoke(app, ["tmdb", "forget"])
-    assert isinstance(result.exception, ProblemsError)
+def test_without_a_server_a_command_says_what_to_set(run: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DOUBAN_PIPELINE_TMDB_DATABASE_URL")
+    refused = CliRunner().invoke(app, ["tmdb", "load", str(RECORDED)]).exception
+    assert isinstance(refused, DatabaseError)
+    assert "set DOUBAN_PIPELINE_TMDB_DATABASE_URL" in refused.remedy
+    assert "douban-pipeline demo" in refused.remedy
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def checks_of(services: TmdbServices) -> dict[str, CheckResult]:
+    return {each.name: each for each in OPERATIONS.checks(services)}
+
+
+def test_checks_say_what_is_wrong_and_what_to_do(store_url: str, tmp_path: Path):
+    settings = TmdbSettings(_env_file=None, home=tmp_path, database_url=store_url)
+    with closing(open_services(settings)) as services:
+        found = checks_of(services)
+        assert {name for name, each in found.items() if each.state != "ok"} == {"api", "graph"}
+        assert "DOUBAN_PIPELINE_TMDB_API_KEY" in found["api"].remedy
+        assert "DOUBAN_PIPELINE_TMDB_GRAPH_URI" in found["graph"].remedy
+        services.store.persist_payloads([answer("movie", movie(1))])
+        services.store.run(lambda connection: connection.execute(_LATE))
+        late = checks_of(services)
+    assert {name for name in ("age", "outbox") if late[name].state == "warn"} == {"age", "outbox"}
+    assert (late["age"].remedy.count("tmdb_retention"), late["outbox"].remedy.count("sync_tmdb_graph")) == (1, 1)
+
+
+_LATE = """
+    WITH old AS (UPDATE tmdb.movies SET fetched_at = now() - interval '200 days')
+    UPDATE tmdb.neo4j_etl_outbox SET enqueued_at = now() - interval '2 hours'
+"""
+
+
+def test_checks_name_what_keeps_questions_from_being_written(store_url: str, tmp_path: Path):
+    settings = TmdbSettings(_env_file=None, home=tmp_path, database_url=store_url)
+    with closing(open_services(settings)) as services:
+        with closing(open_spool(settings)) as spool:
+            spool.add(job(FakeClock()))
+        found = checks_of(services)
+        assert "1 questions wait" in found["spool"].message
+        assert "start the service" in found["spool"].remedy
+        assert "behind the answers" in found["questions"].message
+        (tmp_path / "tmdb" / "spool.sqlite-wal").unlink(missing_ok=True)
+        (tmp_path / "tmdb" / "spool.sqlite").write_text("no database at all" * 99)
+        assert checks_of(services)["spool"].state == "fail"
+    settings = settings.model_copy(update={"enrichment_async_write_enable": False, "home": tmp_path / "other"})
+    with closing(open_services(settings)) as services:
+        assert "before the answers" in checks_of(services)["questions"].message

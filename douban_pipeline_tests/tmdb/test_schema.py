@@ -19,7 +19,7 @@ from douban_pipeline.tmdb.store.tables import SCHEMA, metadata
 
 @pytest.mark.postgres
 def test_the_migrations_arrive_at_the_tables(store: PostgresTmdbStore):
-    engine = store.engine()
+    engine = store.engine
     options = {
         "include_schemas": True,
         "include_name": lambda name, kind, _: kind != "schema" or name == SCHEMA,
@@ -32,14 +32,13 @@ def test_the_migrations_arrive_at_the_tables(store: PostgresTmdbStore):
     assert store.upgrade() == (TREE.head, TREE.head)
     plan = TREE.plan(engine)
     assert (plan.before, plan.sql.count("CREATE TABLE")) == (TREE.head, 0)
-    engine.dispose()
     assert store.ready() is store
 
 
 @pytest.mark.postgres
 def test_the_schema_of_an_empty_database_can_be_listed_before_it_is_made(postgres_url: str):
     with PostgresTmdbStore(postgres_url) as store:
-        engine = store.engine()
+        engine = store.engine
         with engine.begin() as connection:
             connection.exec_driver_sql("DROP SCHEMA IF EXISTS tmdb CASCADE")
         plan = TREE.plan(engine)
@@ -48,7 +47,6 @@ def test_the_schema_of_an_empty_database_can_be_listed_before_it_is_made(postgre
         assert store.upgrade() == (None, TREE.head)
         with engine.begin() as connection:
             connection.exec_driver_sql("DROP SCHEMA tmdb CASCADE")
-        engine.dispose()
 
 
 @pytest.mark.postgres
@@ -61,6 +59,8 @@ def test_stub_and_full_are_checked_by_the_database(store: PostgresTmdbStore, val
 @pytest.mark.postgres
 def test_a_store_for_development_makes_its_schema(postgres_url: str):
     with PostgresTmdbStore(postgres_url, create_schema=True) as store:
+        with store.transaction() as connection:
+            connection.execute("SELECT FROM tmdb.movies")
         assert store.ready() is store
         with store.transaction() as connection:
             connection.execute("DROP SCHEMA tmdb CASCADE")

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from typer.testing import CliRunner
 
-from douban_pipeline.ops.cli import app
-from douban_pipeline.tmdb.embedded import embedded_postgres
+from douban_pipeline.demo.embedded_servers import embedded_postgres
 from douban_pipeline.tmdb.enrichment.factory import open_service, open_spool
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.writer import Writer
@@ -28,6 +25,11 @@ from douban_pipeline_tests.tmdb.given import movie
 QUESTIONS = ("《喜宴》的导演是谁？", "李安导演过哪些电影", "推荐几部国产剧")
 
 
+@pytest.fixture(autouse=True)
+def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("douban_pipeline.tmdb.enrichment.factory.SERVICE_REQUESTS_PER_SECOND", 1000)
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[TmdbServer]:
     with TmdbServer() as running:
@@ -35,7 +37,7 @@ def server() -> Iterator[TmdbServer]:
 
 
 def settings_for(server: TmdbServer, home: Path, url: str, **more: Any) -> TmdbSettings:
-    more = {"service_requests_per_second": 1000, "enrichment_write_queue_size": 5, **more}
+    more = {"enrichment_write_queue_size": 5, **more}
     return TmdbSettings(home=home, database_url=url, api_url=server.api_url, api_key="k", **more)
 
 
@@ -98,6 +100,19 @@ def test_postgresql_stopped_under_load_and_started_again_loses_nothing(
     spool.close()
 
 
+REPLAY = """
+import sys
+from douban_pipeline.tmdb.enrichment.factory import open_spool
+from douban_pipeline.tmdb.enrichment.metrics import Metrics
+from douban_pipeline.tmdb.enrichment.writer import Writer
+from douban_pipeline.tmdb.settings import load_settings
+from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
+
+with PostgresTmdbStore(sys.argv[1]) as store:
+    Writer(store, open_spool(load_settings()), Metrics()).replay()
+"""
+
+
 @pytest.mark.postgres
 def test_two_processes_replay_one_spool_and_write_each_question_once(
     server: TmdbServer, store: PostgresTmdbStore, store_url: str, tmp_path: Path
@@ -108,11 +123,10 @@ def test_two_processes_replay_one_spool_and_write_each_question_once(
             asyncio.run(service.enrich_query("《喜宴》的导演是谁？", "movie", f"u{number}", "s"))
     environment = {
         "DOUBAN_PIPELINE_HOME": str(tmp_path),
-        "DOUBAN_PIPELINE_TMDB_DATABASE_URL": store_url,
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "PATH": "/usr/bin:/bin",
     }
-    command = [sys.executable, "-m", "douban_pipeline", "tmdb", "replay-spool"]
+    command = [sys.executable, "-c", REPLAY, store_url]
     running = [subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(2)]
     printed = [process.communicate(timeout=120)[0].decode() for process in running]
     spool = open_spool(stopped)
@@ -154,60 +168,6 @@ def test_a_question_under_one_id_is_written_once(store: PostgresTmdbStore):
     assert count(store) == 0
 
 
-@pytest.fixture
-def run(
-    server: TmdbServer, store: PostgresTmdbStore, store_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., str]:
-    given = {"DATABASE_URL": store_url, "API_URL": server.api_url, "API_KEY": "k"}
-    for name, value in given.items():
-        monkeypatch.setenv(f"DOUBAN_PIPELINE_TMDB_{name}", value)
-    monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
-
-    def invoke(*words: str, code: int = 0) -> str:
-        result = CliRunner().invoke(app, ["tmdb", *words])
-        assert result.exit_code == code, result.output
-        return result.output
-
-    return invoke
-
-
-@pytest.mark.postgres
-def test_the_terminal_answers_in_chinese_with_entities_edges_scores_and_attribution(
-    run: Callable[..., str], store: PostgresTmdbStore
-):
-    printed = run("ask", "《喜宴》的导演是谁？")
-    assert "《喜宴》（1993）的导演是李安。" in printed
-    assert "李安 -[DIRECTED]-> 喜宴" in printed
-    assert "movie/9261" in printed
-    assert "70" in printed
-    assert "本产品使用 TMDB API，但未获 TMDB 认可或认证。" in printed
-    assert "不保存" in printed
-    assert count(store) == 0
-    shown = json.loads(run("ask", "《喜宴》的导演是谁？", "--user", "u", "--session", "s", "--json"))
-    assert shown["persistence"] == "queued"
-    assert shown["attribution"]
-    assert count(store) == 1
-    run("ask", "《喜宴》的导演是谁？", "--user", "u", "--session", "s", "--incognito")
-    assert count(store) == 1
-    assert "与影视作品无关" in run("ask", "今天天气怎么样")
-    assert "1 questions deleted" in run("forget", "--user", "u")
-
-
-@pytest.mark.postgres
-def test_forgetting_reaches_the_spool(
-    run: Callable[..., str], server: TmdbServer, tmp_path: Path, store: PostgresTmdbStore
-):
-    stopped = settings_for(server, tmp_path, "postgresql://nobody@127.0.0.1:1/x")
-    with open_service(stopped, PostgresTmdbStore("postgresql://nobody@127.0.0.1:1/x", wait_seconds=0.1)) as service:
-        for user in ("u1", "u2"):
-            asyncio.run(service.enrich_query("《喜宴》的导演是谁？", "movie", user, "s"))
-    assert "2 waiting" in run("replay-spool", "--dry-run", code=1)
-    assert "0 questions deleted, 1 more" in run("forget", "--user", "u1")
-    assert "0 waiting" in run("replay-spool")
-    with store.transaction() as connection:
-        assert connection.execute("SELECT user_id FROM tmdb.enrichment_requests").fetchall() == [("u2",)]
-
-
 @pytest.mark.postgres
 def test_an_answer_of_five_megabytes_and_hostile_text_reach_the_store_whole(
     store: PostgresTmdbStore, store_url: str, tmp_path: Path
@@ -235,24 +195,3 @@ def test_an_answer_of_five_megabytes_and_hostile_text_reach_the_store_whole(
 
 def found_item(tmdb_id: int, title: str) -> dict[str, Any]:
     return {"id": tmdb_id, "media_type": "movie", "title": title, "release_date": "1993-08-04"}
-
-
-@pytest.mark.postgres
-def test_check_names_what_keeps_questions_from_being_written(
-    run: Callable[..., str], server: TmdbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    def findings() -> dict[str, Any]:
-        return {each["name"]: each for each in json.loads(run("check", "--no-graph", "--json"))}
-
-    assert {findings()[name]["state"] for name in ("key", "questions", "spool")} == {"ok"}
-    stopped = settings_for(server, tmp_path, "postgresql://nobody@127.0.0.1:1/x")
-    with open_service(stopped, PostgresTmdbStore("postgresql://nobody@127.0.0.1:1/x", wait_seconds=0.1)) as service:
-        asyncio.run(service.enrich_query("《喜宴》的导演是谁？", "movie", "u", "s"))
-    assert "1 questions wait" in findings()["spool"]["told"]
-    assert "replay-spool" in findings()["spool"]["remedy"]
-    monkeypatch.setenv("DOUBAN_PIPELINE_TMDB_ENRICHMENT_ASYNC_WRITE_ENABLE", "false")
-    assert "before the answers" in findings()["questions"]["told"]
-    (tmp_path / "tmdb" / "spool.sqlite-wal").unlink(missing_ok=True)
-    (tmp_path / "tmdb" / "spool.sqlite").write_text("no database at all" * 99)
-    printed = json.loads(run("check", "--no-graph", "--json", code=1))
-    assert {each["name"]: each["state"] for each in printed}["spool"] == "fail"

@@ -278,7 +278,6 @@ def serve(recorded: Path | None, port: int) -> None:
     try:
         with TmdbServer(known, port=port) as server:
             console.print(f"DOUBAN_PIPELINE_TMDB_API_URL={server.api_url}", highlight=False, soft_wrap=True)
-            console.print(f"DOUBAN_PIPELINE_TMDB_EXPORTS_URL={server.exports_url}", highlight=False, soft_wrap=True)
             console.print(terminal_text("DOUBAN_PIPELINE_TMDB_API_KEY may be anything; Ctrl-C stops"))
             threading.Event().wait()
     except KeyboardInterrupt:

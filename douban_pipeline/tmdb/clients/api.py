@@ -29,6 +29,8 @@ from douban_pipeline.tmdb.values import id_of, items_of
 
 SOURCE = "tmdb"
 """Name at the gate and in the archive."""
+EXPORTS_URL = "https://files.tmdb.org/p/exports"
+"""Folder of the daily lists of ids."""
 EXPORTS = "tmdb_exports"
 """Name of the id lists, which another host serves."""
 PARSER_VERSION = "tmdb-1"
@@ -56,9 +58,7 @@ class Page:
     """One page of a list.
 
     Attributes:
-        request: The request.
         raw: TMDB's answer, with ``page`` and ``total_pages``.
-        results: Its items.
         fetched_at: When TMDB sent it (UTC).
     """
 
@@ -80,8 +80,6 @@ class TmdbClient:
     Args:
         fetcher: Fetcher of the source `SOURCE`, with `errors.RULES`.
         exports: Fetcher of the source `EXPORTS`, for id lists; None if they are not used.
-        api_url: Address of the API with its version.
-        exports_url: Address of the folder of the lists.
         api_key: Key of version 3; empty if ``fetcher`` sends a token as a header.
         language: Language of answers, unless a call names another.
         search_age: Maximum age of an archived search answer that replaces a call; None uses none.
@@ -189,8 +187,6 @@ class TmdbClient:
         """Return the details of an entity, with its credits.
 
         Args:
-            key: The entity.
-            language: Language of the answer; by default the client's.
             append: Parts to append instead of `APPENDED`.
             follows: Whether it ends what earlier calls began: where people wait, it goes before calls that begin.
 

@@ -43,8 +43,6 @@ def read_answer_body(source: str, body: bytes, status_of_key: str) -> Any:
     """Return the JSON of an answer.
 
     Args:
-        source: Name of the source.
-        body: The answer's body.
         status_of_key: The settings of key and token, for the message.
 
     Raises:

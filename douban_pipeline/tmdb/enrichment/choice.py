@@ -35,8 +35,6 @@ class WantedEntity:
     """What a question searches for.
 
     Attributes:
-        name: The name as written in the question.
-        year: The year in the question.
         role: Whose work is requested.
         is_title: Whether the question marks the name as a title.
         media: Whether it is about films or series, if stated.
@@ -54,13 +52,9 @@ class ScoredCandidate:
     """An entity with its score.
 
     Attributes:
-        key: The entity.
-        name: Its name at TMDB.
-        year: Year of its release or first broadcast.
         score: 0 to 100: the share of the comparable points, plus popularity.
         parts: Points by part: title, year, role, popularity.
         exact: Whether one of its names equals the wanted one.
-        item: TMDB's data about it.
     """
 
     key: EntityKey
@@ -163,7 +157,6 @@ def _names(entity: EntityType, item: Mapping[str, Any]) -> list[str]:
 
 
 def _role(wanted: WantedEntity, entity: EntityType, item: Mapping[str, Any]) -> float:
-    """Return the points for being of the kind that the question asks for."""
     if entity is EntityType.PERSON:
         if wanted.role is not None and item.get("known_for_department") == _DEPARTMENTS[wanted.role]:
             return ROLE

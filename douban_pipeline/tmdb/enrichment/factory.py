@@ -11,7 +11,6 @@ from datetime import timedelta
 
 from douban_pipeline.core.check_results import CheckResult
 from douban_pipeline.core.clock import Clock, SystemClock
-from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.gate_memory import MemoryGate
 from douban_pipeline.core.http import Fetcher
 from douban_pipeline.core.language import terminal_text
@@ -26,7 +25,7 @@ from douban_pipeline.tmdb.enrichment.spool import Spool, SpoolError
 from douban_pipeline.tmdb.enrichment.tmdb_requests import Client
 from douban_pipeline.tmdb.enrichment.writer import Writer
 from douban_pipeline.tmdb.services import REQUEST_TIMEOUT_SECONDS, api_access
-from douban_pipeline.tmdb.settings import PREFIX, TmdbSettings
+from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
 from douban_pipeline.tmdb.store.expired_facts import RAW_DAYS
 from douban_pipeline.tmdb.store.postgres import LOOKUPS, POOL_MAX, PostgresTmdbStore
@@ -36,6 +35,8 @@ ANSWER_DEADLINE_SECONDS = 3.0
 
 CALLS = 64
 """Concurrent questions, and requests to TMDB."""
+SERVICE_REQUESTS_PER_SECOND = 15.0
+"""Of one service, beside those of runs: TMDB allows about 40."""
 STORE_WAIT_SECONDS = 2.0
 """How long the writer waits for a connection before it considers PostgreSQL down."""
 
@@ -50,9 +51,8 @@ def service_store(settings: TmdbSettings) -> PostgresTmdbStore | None:
     url = settings.database_url.get_secret_value()
     if not url:
         return None
-    return PostgresTmdbStore(
-        url, max_size=POOL_MAX - LOOKUPS, language=settings.language, wait_seconds=STORE_WAIT_SECONDS
-    )
+    most = POOL_MAX - LOOKUPS
+    return PostgresTmdbStore(url, most, most, settings.language, wait_seconds=STORE_WAIT_SECONDS)
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def open_online_client(settings: TmdbSettings, clock: Clock | None = None) -> It
     seconds = REQUEST_TIMEOUT_SECONDS
     # TMDB allows dozens of calls per second, and people wait: no call may wait for ten others.
     gate = MemoryGate(clock, hold=timedelta(seconds=seconds + 30), at_risk=CALLS)
-    gate.configure(SOURCE, 60 * settings.service_requests_per_second, CALLS)
+    gate.configure(SOURCE, 60 * SERVICE_REQUESTS_PER_SECOND, CALLS)
     with Fetcher(
         SOURCE,
         gate,
@@ -147,24 +147,11 @@ def open_service(
 
 
 def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[CheckResult]:
-    """Check TMDB's API key, the switch for writing, and this machine's spool."""
-    try:
-        api_access(settings)
-    except ProblemsError as error:
-        without = terminal_text("only what is stored is answered, and nothing is fetched, without one")
-        yield CheckResult("key", "warn", str(error), without)
-    else:
-        there = terminal_text("there is one for TMDB's API; whether TMDB accepts it is seen at the first request")
-        yield CheckResult("key", "ok", there)
+    """Check the switch for writing, and this machine's spool."""
     behind = settings.enrichment_async_write_enable
     when = terminal_text("behind the answers") if behind else terminal_text("before the answers, which wait for it")
     who = terminal_text("of who is incognito, and without user_id or session_id, nothing is written")
-    if settings.database_url.get_secret_value():
-        yield CheckResult("questions", "ok", terminal_text("written {when}; {who}").format(when=when, who=who))
-    else:
-        none = terminal_text("`douban-pipeline serve` writes none")
-        remedy = terminal_text("name a server in {prefix}DATABASE_URL").format(prefix=PREFIX)
-        yield CheckResult("questions", "warn", none, remedy)
+    yield CheckResult("questions", "ok", terminal_text("written {when}; {who}").format(when=when, who=who))
     try:
         waiting, rejected = spool.counts()
     except SpoolError as error:
@@ -175,7 +162,7 @@ def check_service(settings: TmdbSettings, spool: Spool) -> Iterator[CheckResult]
         "{waiting} questions wait for PostgreSQL, {rejected} were refused by it and put aside"
     ).format(waiting=waiting, rejected=rejected)
     if waiting:
-        remedy = terminal_text("run `douban-pipeline tmdb replay-spool`, or let the service do it")
+        remedy = terminal_text("start the service, which writes them")
         yield CheckResult("spool", "warn", shown, remedy)
     else:
         yield CheckResult("spool", "warn" if rejected else "ok", shown)

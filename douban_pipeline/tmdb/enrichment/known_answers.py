@@ -19,7 +19,6 @@ from typing import TypeVar
 
 from psycopg import Connection
 from psycopg import Error as PostgresError
-from psycopg_pool import PoolTimeout
 
 from douban_pipeline.core.clock import Clock
 from douban_pipeline.tmdb.enrichment.choice import ScoredCandidate, WantedEntity, choose, is_uncertain, rank
@@ -46,9 +45,7 @@ class Known:
 
     Attributes:
         ranked: The entities with that name, best first, full ones and stubs.
-        chosen: The one that is meant.
         uncertain: Whether another one is nearly as good.
-        answer: Its answer.
     """
 
     ranked: Sequence[ScoredCandidate]
@@ -61,8 +58,6 @@ class StoredTitles:
     """Looks up names and answers in the store.
 
     Args:
-        store: The store.
-        clock: Source of the current time.
         fresh: How old an answer may be.
         threads: Look-ups at once; each takes a connection of the store's for look-ups.
     """
@@ -155,7 +150,7 @@ class StoredTitles:
         self._began[own] = time.monotonic()
         try:
             found = work()
-        except (PoolTimeout, PostgresError, OSError) as error:
+        except (PostgresError, OSError) as error:
             self._failed(error)
             return None
         finally:

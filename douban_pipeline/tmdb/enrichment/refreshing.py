@@ -29,12 +29,10 @@ class Refresher:
     """Fetches what is old, while TMDB has nothing else to do. Thread-safe.
 
     Args:
-        client: The client of TMDB.
         requests: The requests under way for all questions.
         known: Where answers are stored.
         admission: What else waits for TMDB.
         threads: Where answers are fetched.
-        clock: Source of the current time.
     """
 
     client: Client

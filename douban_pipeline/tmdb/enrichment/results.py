@@ -39,8 +39,6 @@ class EnrichmentResult:
     """The result of a question.
 
     Attributes:
-        state: The outcome.
-        route: The route of the question.
         endpoint: The first request to TMDB; empty if there was none.
         candidates: For each name, or for the discovery, best first.
         selected: The chosen candidate of each name.
@@ -50,12 +48,9 @@ class EnrichmentResult:
         answer: The answer in the language of the question.
         problem: The problem as text; empty for none.
         persistence: What happened to the question: queued, spooled, written, lost, forgotten, rejected or skipped.
-        request_id: The caller's request id.
-        duration_ms: Total duration.
         tmdb_ms: Part of it that TMDB took, including waiting at the gate.
         source: ``store`` if all of it was stored, ``tmdb`` if TMDB was asked; empty without details.
         as_of: Its age: when TMDB sent the oldest of the details (ISO); None without any.
-        retry_after: Seconds after which a refused question can be answered.
         refreshing: Whether what was stored is old, and is fetched again behind the answer.
     """
 

@@ -61,8 +61,6 @@ class _Flight:
     """The requests for one question or several equal ones; without a future they are done.
 
     Attributes:
-        asking: What makes them.
-        found: Their result.
         refusal: Why TMDB was not asked for the part of the question that is not stored.
     """
 
@@ -75,13 +73,9 @@ class TMDBEnrichmentService:
     """Answers questions, and logs them with their results after answering.
 
     Args:
-        tmdb_client: `TmdbClient` or an object with its methods.
-        graph_builder: Builds the graph of an answer.
         store: Where questions are logged; None logs none.
         spool: Where they are kept while PostgreSQL does not answer; required with a store.
         router: Determines the route of a question; rule-based by default.
-        metrics: The metrics.
-        clock: Source of the current time.
         deadline: Maximum seconds that an answer waits for TMDB.
         asynchronous: Whether questions are logged after the answer (``ENRICHMENT_ASYNC_WRITE_ENABLE``).
         queue_size: Capacity of the queue in memory (``ENRICHMENT_WRITE_QUEUE_SIZE``).
@@ -153,8 +147,6 @@ class TMDBEnrichmentService:
             session_id: The session; without it nothing is logged.
             incognito: Log nothing at all, not even TMDB's public answers.
             request_id: The caller's id of the request, to find it in the log.
-            conversation_id: The conversation.
-            user_message_id: The message.
             choice: The user's choice among earlier candidates.
             language: Language of the answers; by default the client's.
             deadline: Seconds to wait for TMDB; by default the service's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_types import Outlook
@@ -59,7 +59,6 @@ class SharingClient:
     """The client of one question.
 
     Args:
-        client: The client of TMDB.
         flights: The requests under way for all questions.
         known: What the store knows; None for nothing.
         answers: Answers that were looked up before.
@@ -125,11 +124,7 @@ class SharingClient:
 
 
 class KeylessClient:
-    """Takes the place of TMDB's client where no key is set: it lets no call pass, so that only the store answers.
-
-    Args:
-        language: Language of the answers.
-    """
+    """Takes the place of TMDB's client where no key is set: it lets no call pass, so that only the store answers."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -138,25 +133,10 @@ class KeylessClient:
         """Return that no call may ever pass."""
         return Outlook(0, 0, 0, NEVER, "no key of TMDB is set")
 
-    def search_multi(self, query: str, *, language: str | None = None, follows: bool = False) -> Page:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise SourceUnavailable(SOURCE, self.outlook().reason)
 
-    def discover_movie(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
-
-    def discover_tv(self, *, language: str | None = None, page: int = 1, **filters: str) -> Page:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
-
-    def details(self, key: EntityKey, *, language: str | None = None, follows: bool = False) -> EntityAnswer:
-        """Raise `SourceUnavailable`."""
-        raise self._refusal
-
-    @property
-    def _refusal(self) -> SourceUnavailable:
-        return SourceUnavailable(SOURCE, self.outlook().reason)
+    search_multi = discover_movie = discover_tv = details = _refuse
 
 
 def search_flight(name: str, language: str) -> Hashable:

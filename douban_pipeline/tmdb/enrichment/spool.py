@@ -49,13 +49,7 @@ class SpoolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One question to be logged.
-
-    Attributes:
-        job_id: Its id, also of its row in the log.
-        created_at: When it was asked (UTC).
-        arguments: Arguments of `PostgresTmdbStore.persist_enrichment`.
-    """
+    """One question to be logged."""
 
     job_id: UUID
     created_at: datetime
@@ -84,12 +78,7 @@ def conversation_hash(conversation_id: UUID) -> str:
 
 
 class Spool:
-    """Jobs on the disk. Safe to share between threads and processes.
-
-    Args:
-        path: The file, created with its folder at the first use.
-        clock: Source of the current time.
-    """
+    """Jobs on the disk. Safe to share between threads and processes."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path

@@ -60,7 +60,6 @@ class SearchResults:
     """TMDB's results for one question, filled in as they arrive: at a deadline the results so far remain.
 
     Attributes:
-        endpoint: The first request.
         ranked: The candidates of each name, best first.
         selected: The chosen candidate of each name, if any.
         uncertain: Whether a choice had a rival of nearly the same score.
@@ -106,8 +105,6 @@ class Asking:
     """Makes the TMDB requests of a route, up to a deadline.
 
     Args:
-        client: Client of TMDB.
-        language: Language of the answers.
         until: No request is started after this time (`time.monotonic`).
         known: What the store knows of names in the question: they are not searched.
         only_known: Search no others either, because TMDB cannot be asked.
@@ -133,7 +130,6 @@ class Asking:
         """Make the requests, and return the results.
 
         Args:
-            route: The route of the question.
             choice: The user's choice among earlier candidates; then nothing is searched.
 
         Raises:

@@ -8,17 +8,12 @@ from typing import Any
 
 from douban_pipeline.tmdb.answers import payload_of
 from douban_pipeline.tmdb.projection import project
-from douban_pipeline.tmdb.types import Edge, EdgeKey, Node, NodeKey, NodeLabel, Relation
+from douban_pipeline.tmdb.types import Edge, EdgeKey, Node, NodeKey, Relation
 
 
 @dataclass(frozen=True, slots=True)
 class TransientGraph:
-    """Nodes and edges, each key once.
-
-    Attributes:
-        nodes: Films (title, overview, release_date, vote_average), people (name, known_for_department), series, genres.
-        edges: DIRECTED, ACTED_IN, CREW_MEMBER, BELONGS_TO_GENRE.
-    """
+    """Nodes and edges, each key once."""
 
     nodes: Mapping[NodeKey, Node]
     edges: Mapping[EdgeKey, Edge]
@@ -97,5 +92,3 @@ def _held(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 EMPTY = TransientGraph({}, {})
-LABEL_WORDS = {NodeLabel.MOVIE: "电影", NodeLabel.TV: "剧集", NodeLabel.PERSON: "人物", NodeLabel.GENRE: "类型"}
-"""Names of node labels for people."""

@@ -48,10 +48,6 @@ class Writer:
     """Accepts jobs and ensures that they are written.
 
     Args:
-        store: The store.
-        spool: The spool.
-        metrics: The metrics.
-        size: Capacity of the queue.
         backlog: Returns how many changes wait for the graph, for the metrics; called regularly by the thread.
     """
 
@@ -108,11 +104,6 @@ class Writer:
         """Write a job before returning; return ``written``, ``spooled``, ``forgotten``, …"""
         return self._persist(job)
 
-    def replay(self, most: int | None = None) -> int:
-        """Write the jobs in the spool, until it is empty or PostgreSQL does not answer; return how many were
-        written."""
-        return self._replay(most)
-
     def close(self, seconds: float = _DRAIN_SECONDS) -> None:
         """Accept no more jobs, write those in the queue or move them to the spool, and stop the thread."""
         with self._starting:
@@ -136,13 +127,13 @@ class Writer:
     # --- the thread ---------------------------------------------------------------------------------------------------
 
     def _loop(self) -> None:
-        self._run_logged(lambda: self._replay(None))
+        self._run_logged(self.replay)
         while True:
             self._record_backlog()
             try:
                 jobs = [self._queue.get(timeout=_IDLE_SECONDS if not self._pause else 1.0)]
             except queue.Empty:
-                self._run_logged(lambda: self._replay(None))
+                self._run_logged(self.replay)
                 continue
             while jobs[-1] is not None and len(jobs) < _TOGETHER:
                 try:
@@ -154,7 +145,7 @@ class Writer:
             if jobs[-1] is None:
                 return
             # Under steady load the queue is never empty: with its jobs as many of those on the disk are written.
-            self._run_logged(partial(self._replay, len(found)))
+            self._run_logged(partial(self.replay, len(found)))
 
     @staticmethod
     def _run_logged(work: Callable[[], object]) -> None:
@@ -174,7 +165,8 @@ class Writer:
         except (Error, OSError) as error:
             self._outage(error)
 
-    def _replay(self, most: int | None) -> int:
+    def replay(self, most: int | None = None) -> int:
+        """Write jobs in the spool, at most this many, while PostgreSQL answers; return how many were written."""
         done = 0
         while not self.is_down and (most is None or done < most):
             try:
@@ -292,7 +284,6 @@ class Writer:
 
 
 def _is_outage(error: Exception) -> bool:
-    """Return whether PostgreSQL does not answer or is not ready, as opposed to refusing the data."""
     if isinstance(error, Error):
         # Without a code there was no answer; exceptions of a code's class count as that class.
         return error.sqlstate[:2] in _OUTAGE_CLASSES if error.sqlstate else not isinstance(error, DataError)

@@ -40,14 +40,7 @@ OLDEST_NEO4J = (5, 7)
 
 
 class GraphTarget:
-    """A database behind a Bolt address. Close it, or use it in a ``with``.
-
-    Args:
-        uri: ``bolt://…`` or ``neo4j://…``.
-        user: Account.
-        password: Its password.
-        database: Name of the database there.
-    """
+    """A database behind a Bolt address. Close it, or use it in a ``with``."""
 
     def __init__(self, uri: str, user: str, password: str, database: str) -> None:
         self.uri = uri
@@ -131,7 +124,6 @@ class GraphTarget:
         """Write a batch in one transaction; writing it again changes nothing.
 
         Args:
-            batch: The batch.
             replace: Replace edges of entities outside the batch that have its credits.
 
         Raises:
@@ -157,7 +149,6 @@ class GraphTarget:
         raise AssertionError("the last attempt returns or raises")
 
     def _contesting(self, batch: GraphBatch) -> set[CreditClaim]:
-        """Return the ends of edges of the graph that have credits of a batch at other ends, and of those there."""
         wanted = {edge.key.credit_id: edge.key for edge in batch.counting()}
         with self._driver.session(database=self.database, default_access_mode="READ") as session:
             moved = session.execute_read(moved_edges, wanted.values())

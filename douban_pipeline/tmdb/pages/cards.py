@@ -33,8 +33,6 @@ class Tile:
     """A picture with a name that leads to a page.
 
     Attributes:
-        address: The page, from `/tmdb/`.
-        name: The name.
         note: A line under it, such as a role or a year.
         picture: Address of the picture; empty for none.
         kind: 电影, 剧集 or 人物.

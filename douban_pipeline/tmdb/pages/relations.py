@@ -30,10 +30,7 @@ class Neighbour:
     """A person of a title, or a title of a person.
 
     Attributes:
-        key: Type and id.
-        name: Its name.
         role: What the person does there, such as a character or ``Director``.
-        picture: Path of its picture at TMDB.
         day: Day of the title.
         weight: What comes first: a popularity, or a place in a cast.
     """
@@ -146,14 +143,7 @@ class _Side:
 
 
 def way_between(one: Neighbour, other: Neighbour, raws: Raws, most_titles: int = 4) -> list[Neighbour]:
-    """Return people and titles by turns from one person to another, the shortest that is found; empty for none.
-
-    Args:
-        one: Where it begins.
-        other: Where it ends.
-        raws: Reads answers.
-        most_titles: Most titles on the way.
-    """
+    """Return people and titles by turns from one person to another, the shortest that is found; empty for none."""
     sides = [_Side({end.key: None}, {end.key: end}, [end.key]) for end in (one, other)]
     for turn in range(most_titles):
         side, opposite = sides[turn % 2], sides[(turn + 1) % 2]

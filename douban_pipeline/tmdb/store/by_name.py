@@ -39,11 +39,9 @@ class NamedEntity:
     """An entity as lists show it.
 
     Attributes:
-        key: Type and id.
         name: Its name in the base language, or its original one; empty if neither is stored.
         original: Its original name where that is another one.
         more: Its year, or what a person is known for.
-        picture: Path of its picture at TMDB.
     """
 
     key: EntityKey

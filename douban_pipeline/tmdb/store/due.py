@@ -46,15 +46,8 @@ def mark_changed(connection: Connection, entity: EntityType, ids: Iterable[int],
     return connection.execute(query, {"ids": sorted(ids), "at": at}).rowcount
 
 
-def due(connection: Connection, before: datetime, most: int, *, popular: bool) -> list[EntityKey]:
-    """Return entities to fetch: wanted stubs, changed and old entities, and popular stubs if requested.
-
-    Args:
-        connection: Connection to the store.
-        before: Answers from before this time are old.
-        most: Maximum number.
-        popular: Whether other stubs are fetched as well, by popularity.
-    """
+def due(connection: Connection, before: datetime, most: int) -> list[EntityKey]:
+    """Return entities to fetch: wanted stubs, changed and old entities."""
     found: dict[EntityKey, None] = {}
     full = "data_state = 'full' AND gone_at IS NULL"
     steps = [
@@ -65,8 +58,6 @@ def due(connection: Connection, before: datetime, most: int, *, popular: bool) -
         (f"{{table}} WHERE {full} AND changed_at > fetched_at", "changed_at"),
         (f"{{table}} WHERE {full} AND fetched_at < %(before)s", "fetched_at"),
     ]
-    if popular:
-        steps.append(("{table} WHERE data_state = 'stub' AND gone_at IS NULL", "popularity DESC NULLS LAST"))
     for source, order in steps:
         for entity in EntityType:
             query = sql.SQL("SELECT tmdb_id FROM {source} ORDER BY {order} LIMIT %(most)s").format(
@@ -124,23 +115,14 @@ def untranslated(connection: Connection, entity: EntityType, most: int) -> list[
     return [EntityKey(entity, tmdb_id) for (tmdb_id,) in connection.execute(query, (most,))]
 
 
-def note_numbers(connection: Connection, day: date, numbers: Mapping[str, float], *, add: bool) -> None:
-    """Store figures of a day, added to existing ones or replacing them."""
+def note_numbers(connection: Connection, day: date, numbers: Mapping[str, float]) -> None:
+    """Store figures of a day, which replace earlier ones."""
     with connection.cursor() as cursor:
         cursor.executemany(
-            "INSERT INTO tmdb.daily_numbers AS kept (day, name, value) VALUES (%s, %s, %s) ON CONFLICT (day, name) "
-            "DO UPDATE SET value = EXCLUDED.value + CASE WHEN %s THEN kept.value ELSE 0 END",
-            [(day, name, float(number), add) for name, number in sorted(numbers.items())],
+            "INSERT INTO tmdb.daily_numbers (day, name, value) VALUES (%s, %s, %s) ON CONFLICT (day, name) "
+            "DO UPDATE SET value = EXCLUDED.value",
+            [(day, name, float(number)) for name, number in sorted(numbers.items())],
         )
-
-
-def numbers_between(connection: Connection, first: date, last: date) -> dict[date, dict[str, float]]:
-    """Return the figures of each day that has some."""
-    found: dict[date, dict[str, float]] = {}
-    query = "SELECT day, name, value FROM tmdb.daily_numbers WHERE day BETWEEN %s AND %s ORDER BY day, name"
-    for day, name, value in connection.execute(query, (first, last)):
-        found.setdefault(day, {})[name] = value
-    return found
 
 
 def request_numbers(connection: Connection, day: date) -> dict[str, float]:

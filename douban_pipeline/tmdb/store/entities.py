@@ -36,9 +36,6 @@ class EntityAnswer:
     """TMDB's answer about one entity.
 
     Attributes:
-        entity: Type of the entity.
-        raw: The answer.
-        language: The requested language.
         fetched_at: When TMDB sent it (aware).
     """
 
@@ -53,8 +50,6 @@ class Stored:
     """What happened to an answer.
 
     Attributes:
-        key: The entity.
-        change: What changed.
         full: Whether it is now the entity's base row; otherwise it is a translation, or not enough for the graph.
     """
 
@@ -75,8 +70,6 @@ class _Named(NamedTuple):
     """What an answer calls another entity.
 
     Attributes:
-        properties: The properties of its node.
-        said_at: When TMDB sent the answer.
         queued: Whether the answer is queued for the graph, which then is told of the name.
     """
 
@@ -91,13 +84,7 @@ _ROWS = 50
 
 @dataclass(slots=True)
 class EntityWriter:
-    """Writes answers in one transaction.
-
-    Attributes:
-        connection: A connection in the transaction.
-        base: The language of base rows.
-        request_id: Id of the request that caused the answers, for the outbox.
-    """
+    """Writes answers in one transaction."""
 
     connection: Connection
     base: str

@@ -33,9 +33,6 @@ class FactsPlace:
     """Where facts of TMDB are kept.
 
     Attributes:
-        table: The table, without its schema.
-        what: What is kept there, in English.
-        named_zh: The same in Chinese.
         key: The column that names a row for people.
         age: When TMDB said it, as an indexed expression.
         holds: The condition that a row holds such facts.

@@ -91,7 +91,6 @@ def _read(lines: list[bytes], name: str) -> _IdListPiece:
 
 
 def _copied(text: str | None) -> str:
-    """Return a text in COPY's format."""
     if text is None:
         return _NOTHING
     if "\\" not in text and text.isprintable():

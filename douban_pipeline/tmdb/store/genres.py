@@ -16,10 +16,7 @@ def name(connection: Connection, said: Mapping[int, tuple[Any, datetime]], langu
     """Store names that were said in a language; the base language takes precedence, then the newer name.
 
     Args:
-        connection: A connection in a transaction.
         said: The names with their times, by id.
-        language: Their language.
-        base: The base language.
 
     Returns:
         How many of the genres are new.

@@ -19,12 +19,9 @@ class Match:
     """Result for one video.
 
     Attributes:
-        vod_id: The CMS's key.
-        title: Its title on the site.
         state: ``confirmed``, ``review`` or ``none``.
         reason: The reason, as text.
         best: The matching, or possibly matching, title; None if there is none.
-        score: Its score.
         candidates: The candidates, best first, for people.
     """
 
@@ -41,8 +38,6 @@ def keep(connection: Connection, match: Match, *, decided_by: str | None = None)
     """Store the result for a video, and its link; a person's decision is only replaced by another person's.
 
     Args:
-        connection: A connection in a transaction.
-        match: The result.
         decided_by: The person who decided; None for a run.
     """
     row = connection.execute(

@@ -92,7 +92,6 @@ def longest_within(connection: Connection, text: str, language: str) -> str | No
 
 
 def _is_apart(text: str, place: int) -> bool:
-    """Return whether no Latin word goes on over a place of a text."""
     around = text[max(0, place - 1) : place + 1]
     return len(around) < 2 or not (around.isascii() and around.isalnum())
 

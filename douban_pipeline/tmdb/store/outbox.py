@@ -30,8 +30,6 @@ class OutboxClaim:
     """One claimed row.
 
     Attributes:
-        row_id: Its id.
-        key: The entity.
         version: The claimed version of its changes.
         attempts: Number of claims since its last change, including this one.
     """
@@ -173,17 +171,14 @@ def release(connection: Connection, worker: str, claims: Sequence[OutboxClaim]) 
     )
 
 
-def requeue_dead(connection: Connection, keys: Sequence[EntityKey] = ()) -> int:
-    """Queue rows again that were put aside: all, or those of some entities; return how many."""
+def requeue_dead(connection: Connection) -> int:
+    """Queue rows again that were put aside; return how many."""
     return connection.execute(
         """
         UPDATE tmdb.neo4j_etl_outbox
         SET dead_at = NULL, attempts = 0, available_at = now(), version = version + 1
-        WHERE dead_at IS NOT NULL AND (%(all)s OR (entity_type, tmdb_id) IN (
-            SELECT * FROM unnest(%(types)s::text[], %(ids)s::int[])
-        ))
-        """,
-        {"all": not keys, "types": [key.type.value for key in keys], "ids": [key.tmdb_id for key in keys]},
+        WHERE dead_at IS NOT NULL
+        """
     ).rowcount
 
 

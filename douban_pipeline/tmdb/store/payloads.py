@@ -14,6 +14,7 @@ from douban_pipeline.tmdb.projection import key_of
 from douban_pipeline.tmdb.store.entities import EntityAnswer, EntityWriter, prepare
 from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType, PayloadError
+from douban_pipeline.tmdb.values import moment_of
 
 _logger = logging.getLogger(__name__)
 
@@ -24,21 +25,13 @@ def answers_of(payloads: Iterable[Mapping[str, Any]], language: str) -> Iterator
     for payload in payloads:
         try:
             entity, data, own = payload_of(payload)
-            fetched_at = min(now, _moment(payload.get("fetched_at")) or now)
+            fetched_at = min(now, moment_of(payload.get("fetched_at")) or now)
             answer = EntityAnswer(entity, data, own or language_of(language) or language, fetched_at)
             prepare(answer)
         except PayloadError as error:
             _logger.warning("a payload of TMDB is left out: %s", error)
             continue
         yield answer
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def named_in(writer: EntityWriter, path: str, bodies: Iterable[Any], beside: EntityAnswer) -> None:

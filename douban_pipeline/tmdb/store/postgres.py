@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,15 +12,14 @@ from typing import Any, Self, TypeVar
 from uuid import UUID, uuid4
 
 import msgspec
-from psycopg import Connection
+import stamina
+from psycopg import Connection, Error, OperationalError
 from psycopg.errors import DeadlockDetected, SerializationFailure, UniqueViolation
 from psycopg.types.json import set_json_loads
-from psycopg_pool import ConnectionPool
-from sqlalchemy import Engine, make_url
+from sqlalchemy import Engine, event, make_url
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from douban_pipeline.core.database import open_engine
-from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.core.language import terminal_text
 from douban_pipeline.tmdb.answers import language_of
 from douban_pipeline.tmdb.projection import key_of
 from douban_pipeline.tmdb.store import expired_facts, genres, lookups, outbox, requests
@@ -35,7 +31,6 @@ from douban_pipeline.tmdb.store.statements import TABLES
 from douban_pipeline.tmdb.types import EntityType
 
 _Result = TypeVar("_Result")
-_logger = logging.getLogger(__name__)
 
 POOL_MAX = 10
 """Most connections of a process: PostgreSQL's default of 100 serves ten processes."""
@@ -47,6 +42,7 @@ WAIT_SECONDS = 30.0
 """Seconds a caller waits for a connection."""
 ATTEMPTS = 5
 """Number of attempts for a transaction that is rolled back in favour of another one."""
+SETTING = "DOUBAN_PIPELINE_TMDB_DATABASE_URL"
 _decoder = msgspec.json.Decoder()
 _GRAPH_LOCK = 0x746D6462
 """Key of the advisory lock held while writing to the graph."""
@@ -54,12 +50,7 @@ _GRAPH_LOCK = 0x746D6462
 
 @dataclass(frozen=True, slots=True)
 class ShownEntity:
-    """Stored data of an entity for the graph.
-
-    Attributes:
-        full: Whether it is full and not gone.
-        columns: The columns that a stub shows.
-    """
+    """Stored data of an entity for the graph."""
 
     full: bool
     columns: Mapping[str, Any]
@@ -75,15 +66,15 @@ class RowCounts:
 
 
 class PostgresTmdbStore:
-    """Raw answers, requests and the outbox.
+    """Raw answers, requests and the outbox. SQLAlchemy's engine opens and keeps connections; psycopg sends statements.
 
     Args:
         dsn: ``postgresql://…``; SQLAlchemy's forms with a driver are accepted.
-        min_size: Minimum number of open connections.
-        max_size: Maximum number of open connections.
+        min_size: Connections that stay open.
+        max_size: Most open connections.
         language: The base language: the language of base rows as soon as there is an answer in it.
         create_schema: Create or upgrade the schema at the first use, for development.
-        wait_seconds: Seconds a caller waits for a connection; `WAIT_SECONDS` by default.
+        wait_seconds: Seconds a caller waits for a connection.
     """
 
     def __init__(
@@ -94,72 +85,50 @@ class PostgresTmdbStore:
         language: str = "zh-CN",
         *,
         create_schema: bool = False,
-        wait_seconds: float | None = None,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        self.url = make_url(dsn)
         self.language = language
         self._create_schema = create_schema
-        plain = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
-        wait = WAIT_SECONDS if wait_seconds is None else wait_seconds
-        options = {"options": "-c timezone=UTC -c lock_timeout=30s", "connect_timeout": max(1, min(10, round(wait)))}
-        self._pool = ConnectionPool(
-            plain,
-            min_size=min_size,
-            max_size=max_size,
-            open=False,
-            timeout=wait,
-            kwargs=options,
-            configure=_configure,
-            name="tmdb",
-        )
+        size = {"pool_size": min_size, "max_overflow": max_size - min_size, "pool_timeout": wait_seconds}
+        url = make_url(dsn).set(drivername="postgresql+psycopg")
+        self.engine = open_engine(url, setting=SETTING, **size)
         # Without transactions, and with the time limit of a connection: a look-up is one round trip.
-        limited = f"{options['options']} -c statement_timeout={round(1000 * LOOKUP_SECONDS)}"
-        self._lookups = ConnectionPool(
-            plain,
-            min_size=1,
-            max_size=LOOKUPS,
-            open=False,
-            timeout=LOOKUP_SECONDS,
-            kwargs={**options, "options": limited, "autocommit": True},
-            configure=_read_json_fast,
-            name="tmdb-lookups",
-        )
+        few = {"pool_size": LOOKUPS, "max_overflow": 0, "pool_timeout": LOOKUP_SECONDS}
+        self._lookups = open_engine(url, setting=SETTING, seconds=LOOKUP_SECONDS, **few)
+        event.listen(self.engine, "connect", _compress)
+        event.listen(self._lookups, "connect", _commit_each)
+        for engine, seconds in ((self.engine, wait_seconds), (self._lookups, LOOKUP_SECONDS)):
+            event.listen(engine, "do_connect", partial(_give_up, min(10, max(1, round(seconds)))))
 
     # --- connections and transactions ---------------------------------------------------------------------------------
 
-    def open(self) -> Self:
-        """Open the pool, and create the schema if configured; safe to repeat."""
-        if self._create_schema:
-            self._create_schema = False
-            self.upgrade()
-        self._pool.open()
-        return self
-
     def close(self) -> None:
         """Close all connections; safe to repeat."""
-        self._pool.close()
-        self._lookups.close()
+        self.engine.dispose()
+        self._lookups.dispose()
 
     def __enter__(self) -> Self:
-        """Open the pool."""
-        return self.open()
+        """Return self."""
+        return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the pool."""
+        """Close all connections."""
         self.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Yield a connection in a transaction, committed at the end of the block."""
-        with self.open()._pool.connection() as connection:
+        if self._create_schema:
+            self._create_schema = False
+            self.upgrade()
+        with _lent(self.engine) as connection:
             yield connection
 
     @contextmanager
     def lookup(self) -> Iterator[Connection]:
         """Yield a connection for look-ups, each its own transaction; it waits `LOOKUP_SECONDS` at most, and so does
         each statement."""
-        self.open()._lookups.open()
-        with self._lookups.connection() as connection:
+        with _lent(self._lookups) as connection:
             yield connection
 
     def run(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -168,29 +137,22 @@ class PostgresTmdbStore:
         Raises:
             psycopg.Error: It failed for another reason, or too often.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                with self.transaction() as connection:
-                    return work(connection)
-            except (DeadlockDetected, SerializationFailure, UniqueViolation):
-                if attempt == ATTEMPTS:
-                    raise
-                time.sleep(random.uniform(0.01, 0.05) * attempt)
+        for attempt in stamina.retry_context(
+            on=(DeadlockDetected, SerializationFailure, UniqueViolation), attempts=ATTEMPTS, wait_initial=0.02
+        ):
+            with attempt, self.transaction() as connection:
+                return work(connection)
         raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
     def graph_lock(self) -> Iterator[None]:
         """Hold the lock for writing to the graph, exclusive over all processes; waits for the present holder."""
-        with self.open()._pool.connection() as connection:
+        with self.transaction() as connection:
             connection.execute("SET LOCAL lock_timeout = 0")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_GRAPH_LOCK,))
             yield
 
     # --- the schema ---------------------------------------------------------------------------------------------------
-
-    def engine(self) -> Engine:
-        """Return an engine for migrations; the caller disposes of it."""
-        return open_engine(self.url.set(drivername="postgresql+psycopg"))
 
     def upgrade(self) -> tuple[str | None, str]:
         """Create the schema or bring it up to date; return the version before and after.
@@ -198,11 +160,7 @@ class PostgresTmdbStore:
         Raises:
             DatabaseError: Permission is missing, or the schema belongs to something else.
         """
-        engine = self.engine()
-        try:
-            return TREE.upgrade(engine)
-        finally:
-            engine.dispose()
+        return TREE.upgrade(self.engine)
 
     def ready(self) -> Self:
         """Return self if the schema is at this release's version.
@@ -210,20 +168,7 @@ class PostgresTmdbStore:
         Raises:
             DatabaseError: It is missing or at another version; the message says what to run.
         """
-        engine = self.engine()
-        try:
-            found = TREE.current(engine)
-        finally:
-            engine.dispose()
-        if found != TREE.head:
-            if found is None:
-                what = terminal_text("the schema tmdb does not exist yet")
-            else:
-                what = terminal_text("the schema tmdb is at version {found}, this release needs {head}").format(
-                    found=found, head=TREE.head
-                )
-            command = "`douban-pipeline tmdb setup`"
-            raise DatabaseError(terminal_text("{what}: run {command}").format(what=what, command=command))
+        TREE.ensure(self.engine)
         return self
 
     # --- writing ------------------------------------------------------------------------------------------------------
@@ -408,7 +353,27 @@ class PostgresTmdbStore:
         return found
 
 
-def _configure(connection: Connection) -> None:
+@contextmanager
+def _lent(engine: Engine) -> Iterator[Connection]:
+    try:
+        lent = engine.raw_connection()
+    except PoolTimeout as error:
+        raise OperationalError(str(error)) from error
+    connection: Connection = lent.driver_connection  # type: ignore[assignment]
+    try:
+        yield connection
+        connection.commit()
+    except BaseException:
+        with suppress(Error):
+            connection.rollback()
+        raise
+    finally:
+        if connection.closed:  # the server went away
+            lent.invalidate()
+        lent.close()
+
+
+def _compress(connection: Connection, _record: object) -> None:
     """Compress long answers with LZ4 if the server supports it (14 and later): that halves the time."""
     connection.execute(
         "SELECT set_config(name, 'lz4', false) FROM pg_settings "
@@ -418,6 +383,15 @@ def _configure(connection: Connection) -> None:
     _read_json_fast(connection)
 
 
+def _commit_each(connection: Connection, _record: object) -> None:
+    connection.autocommit = True
+    _read_json_fast(connection)
+
+
 def _read_json_fast(connection: Connection) -> None:
     """Read answers with msgspec, which takes half the time."""
     set_json_loads(_decoder.decode, connection)
+
+
+def _give_up(seconds: int, _dialect: object, _record: object, _arguments: object, options: dict[str, Any]) -> None:
+    options["connect_timeout"] = seconds

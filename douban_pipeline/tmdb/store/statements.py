@@ -53,8 +53,6 @@ class EntityTable:
     """The tables of one type of entity, with the statements on them.
 
     Attributes:
-        entity: The type.
-        name: Its table.
         columns: Columns derived from an answer, with their SQL types.
         shown: Those of them that the graph shows of a stub.
         translations: The table of its translations.
@@ -370,7 +368,6 @@ def _of(row: str, columns: tuple[str, ...]) -> sql.Composed:
 
 
 def _chosen(columns: tuple[str, ...], new: sql.Composable) -> sql.Composed:
-    """Return assignments of the new values where ``new`` is true."""
     return sql.SQL(", ").join(
         sql.SQL("{0} = CASE WHEN {1} THEN EXCLUDED.{0} ELSE kept.{0} END").format(sql.Identifier(name), new)
         for name in columns

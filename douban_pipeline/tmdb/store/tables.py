@@ -54,7 +54,6 @@ def _text(name: str, default: str | None = None) -> Column[Any]:
 
 
 def _by_beginning(table: str, name: str) -> Index:
-    """Return the index of equal names, and of names by how they begin."""
     lowered: Any = literal_column(f"lower({name})").label("lowered")
     return Index(f"idx_tmdb_{table}_{name}", lowered, postgresql_ops={"lowered": "text_pattern_ops"})
 

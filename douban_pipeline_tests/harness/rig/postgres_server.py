@@ -13,7 +13,7 @@ from typing import Self
 from sqlalchemy import URL
 
 from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.tmdb.embedded import embedded_postgres
+from douban_pipeline.demo.embedded_servers import embedded_postgres
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, reserved_port
 from douban_pipeline_tests.harness.rig.parts import Part
 from douban_pipeline_tests.harness.rig.processes import Process, RigError

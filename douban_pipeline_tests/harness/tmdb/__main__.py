@@ -23,7 +23,7 @@ from pathlib import Path
 from neo4j import Driver, GraphDatabase
 
 from douban_pipeline.core.database import chunks
-from douban_pipeline.tmdb.embedded import embedded_graph, embedded_postgres
+from douban_pipeline.demo.embedded_servers import embedded_graph, embedded_postgres
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.graph_sync import GRAPH_BATCH, drain
 from douban_pipeline.tmdb.store import outbox
@@ -227,7 +227,7 @@ def all_figures(home: Path, movies: int, rounds: int, titles: int, postgres: str
     with servers(postgres) as (store, target, driver):
         yield from measure_answers(store, home, rounds)
         yield from measure(store, target, driver, movies)
-        yield memory(store.url.render_as_string(hide_password=False), titles)
+        yield memory(store.engine.url.set(drivername="postgresql").render_as_string(hide_password=False), titles)
 
 
 MEASURES = (

@@ -187,7 +187,7 @@ def p95(took: list[float]) -> float:
 
 def measure_answers(store: PostgresTmdbStore, home: Path, rounds: int) -> Iterator[Figure]:
     """Yield each figure as it is known."""
-    database = store.url.render_as_string(hide_password=False)
+    database = store.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with upstream() as url:
         with _service(url, home / "up", database) as service:
             _answered(service, 1, QUESTIONS_A_SECOND, "")  # asks TMDB for the films, and stores them

@@ -66,10 +66,7 @@ def _results(system: System) -> list[CheckResult]:
 def _looked_at(system: System) -> list[CheckResult]:
     operations = system.operations()
     try:
-        settings = system.settings().load()
-        if operations.sleeps(settings):
-            return []
-        with system.opened(settings) as services:
+        with system.opened() as services:
             if services.tree.current(services.engine) is None:
                 remedy = f"第一次运行时建立，或运行 douban-pipeline setup{system.option}"
                 return [CheckResult("tables", "warn", "它的表还没有建立", remedy)]

@@ -21,8 +21,8 @@ import httpx
 from pydantic import SecretStr
 
 from douban_pipeline.core.extras import missing_library
+from douban_pipeline.demo.embedded_servers import embedded_graph
 from douban_pipeline.demo.stand_ins.tmdb_server import bundled
-from douban_pipeline.tmdb.embedded import embedded_graph
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store import outbox
@@ -84,9 +84,7 @@ class TmdbLife(SystemLife):
             graph_password=SecretStr(graph.password),
             graph_database=graph.database,
             api_url=self.server.api_url,
-            exports_url=self.server.exports_url,
             api_key=SecretStr(_KEY),
-            outbox_lease_seconds=20,
             questions_per_minute=100_000,
         )
         self.services: TmdbServices = open_services(self.settings)
@@ -96,8 +94,7 @@ class TmdbLife(SystemLife):
         self._ill_until = 0.0
         self._killing = threading.Lock()
         names = ("database_url", "graph_uri", "graph_user", "graph_password", "graph_database", "api_url", "api_key")
-        more = ("exports_url", "outbox_lease_seconds", "questions_per_minute")
-        return variables(self.settings, *names, *more)
+        return variables(self.settings, *names, "questions_per_minute")
 
     def begin(self) -> None:
         """Start the service that answers questions."""
@@ -218,6 +215,8 @@ class TmdbLife(SystemLife):
             return False
         counts = self.services.store.run(outbox.counts)
         if counts.waiting:
+            with self.services.store.transaction() as connection:  # no run is under way: who holds a lease was killed
+                connection.execute("UPDATE tmdb.neo4j_etl_outbox SET available_at = now() WHERE locked_at IS NOT NULL")
             self.ground.launch(self.name, "sync_tmdb_graph")
         return not counts.waiting
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from douban_pipeline.tmdb.embedded import GraphAddress
+from douban_pipeline.demo.embedded_servers import GraphAddress
 from douban_pipeline.tmdb.graph.target import GraphTarget
 from douban_pipeline.tmdb.graph_sync import drain
 from douban_pipeline.tmdb.services import TmdbServices, open_services

@@ -29,18 +29,14 @@ def audit_tmdb(services: TmdbServices, roles: Mapping[int, str], seen: Mapping[i
 
 
 def _full(services: TmdbServices) -> list[EntityKey]:
-    engine = services.store.engine()
-    try:
-        with engine.connect() as connection:
-            return [
-                EntityKey(entity, number)
-                for entity, table in TABLES.items()
-                for (number,) in connection.execute(
-                    text(f"SELECT tmdb_id FROM tmdb.{table.name} WHERE data_state = 'full' AND gone_at IS NULL")
-                )
-            ]
-    finally:
-        engine.dispose()
+    with services.engine.connect() as connection:
+        return [
+            EntityKey(entity, number)
+            for entity, table in TABLES.items()
+            for (number,) in connection.execute(
+                text(f"SELECT tmdb_id FROM tmdb.{table.name} WHERE data_state = 'full' AND gone_at IS NULL")
+            )
+        ]
 
 
 def _graph(services: TmdbServices, full: Sequence[EntityKey]) -> Finding:
@@ -56,19 +52,15 @@ def _graph(services: TmdbServices, full: Sequence[EntityKey]) -> Finding:
 
 def _newest(services: TmdbServices, roles: Mapping[int, str]) -> Finding:
     case = Case("each answer is kept whole, the newest of each film that was asked for last")
-    engine = services.store.engine()
-    try:
-        with engine.connect() as connection:
-            for breach in incomplete_answers(services, connection):
-                case.breaks(f"{breach.what}: {breach.problem}")
-            for number, role in roles.items():
-                case.checked += 1
-                query = text("SELECT raw->'credits'->'cast'->0->>'character' FROM tmdb.movies WHERE tmdb_id = :id")
-                found = connection.execute(query, {"id": number}).scalar()
-                if found != role:
-                    case.breaks(f"movie/{number}: its first role is {found!r} in the store, TMDB says {role!r}")
-    finally:
-        engine.dispose()
+    with services.engine.connect() as connection:
+        for breach in incomplete_answers(services, connection):
+            case.breaks(f"{breach.what}: {breach.problem}")
+        for number, role in roles.items():
+            case.checked += 1
+            query = text("SELECT raw->'credits'->'cast'->0->>'character' FROM tmdb.movies WHERE tmdb_id = :id")
+            found = connection.execute(query, {"id": number}).scalar()
+            if found != role:
+                case.breaks(f"movie/{number}: its first role is {found!r} in the store, TMDB says {role!r}")
     return case.finding()
 
 

