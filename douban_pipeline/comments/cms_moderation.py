@@ -162,7 +162,7 @@ class CmsModeration:
             done = CommentExport(self._engine, library, self._services.settings.table_prefix)
             ids = sorted({row.comment_id for row in rows})
             batch = f"moderation {rows[0].moderation_id}-{last} {now.timestamp():.0f}"
-            written = done.run_for(ids, batch, "auto", now).written
+            written = done.run(batch, "auto", now, ids=ids, dry_run=False).written
         if rows or known is None:
             run_transaction(self._engine, lambda connection: store_mark(connection, Mark(_WRITTEN_BACK, last, now)))
         return written
@@ -236,10 +236,9 @@ def _hidden_when_imported(connection: Connection, numbers: Sequence[int]) -> set
 
 def _written_here(connection: Connection, numbers: Sequence[int]) -> dict[int, datetime]:
     """Return when comments were last hidden in the CMS by an export, by their number there."""
-    query = select(export.c.number, export.c.new_values, export.c.created_at)
-    query = query.where(export.c.number.in_(numbers), export.c.state == "applied").order_by(export.c.export_id)
-    rows = connection.execute(query)
-    return {row.number: row.created_at for row in rows if row.new_values.get("comment_status") == CmsStatus.HIDDEN}
+    hidden = (export.c.state == "applied", export.c.new_status == CmsStatus.HIDDEN)
+    query = select(export.c.number, export.c.created_at).where(export.c.number.in_(numbers), *hidden)
+    return {row.number: row.created_at for row in connection.execute(query.order_by(export.c.export_id))}
 
 
 def _record(connection: Connection, changes: Sequence[CmsStatusChange], now: datetime) -> int:

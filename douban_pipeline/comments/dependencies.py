@@ -53,7 +53,7 @@ DEPENDENCIES = {
         Dependency("decorations", False, 2.0, 8, fallback="the page without badges"),
         Dependency("notices", False, 2.0, 16, fallback="an error 503, which pages pass over"),
         Dependency("explanation", False, 20.0, 2, fallback="the parts of the score as they were stored"),
-        Dependency("films", False, 15.0, 8, fallback="rows of moderators without names and posters of the CMS"),
+        Dependency("films", False, 15.0, 8, fallback="pages without names and posters of the CMS"),
         Dependency("impressions", False, 1.0, 4, fallback="the report is dropped"),
     )
 }

@@ -186,12 +186,12 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
             admin_token=SecretStr(admin),
             api_keys=SecretStr(f"{_SERVER}={key}:1000"),
             read_sites=SecretStr(""),
-            local_ms=0,
         )
         services = open_services(settings, "demo")
         stack.callback(services.close)
         services.ready()
         router, context = comments_router(services)
+        context.local_ms = 0
         stack.callback(context.close)
         app = create_app(ServeSettings(token=SecretStr("")), [Mount("comments", router, public=PUBLIC)])
         base = stack.enter_context(_served(app))

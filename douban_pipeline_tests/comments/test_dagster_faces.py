@@ -145,7 +145,7 @@ def test_reports_show_factors_capacity_and_what_waits(services, instance):
     [(0.0, 0.0, 1, 1), (1.0, 10.0, 1, 1), (70.0, 70.0, 1, 1), (70.1, 70.1, 2, 2), (700.0, 7000.0, 100, 10)],
 )
 def test_capacity_by_hand(events, pages, nodes, workers):
-    found = capacity.capacity(events, pages, node_pages=500, worker_events=500)
+    found = capacity.capacity(events, pages)
     assert (found.service_nodes, found.workers) == (nodes, workers)
     assert found.hot_pages > 0
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import Connection
 
 from douban_pipeline.comments import explanations
 from douban_pipeline.comments.api import admin_models
@@ -22,7 +22,6 @@ from douban_pipeline.comments.store import comment_search, events
 from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
 from douban_pipeline.comments.store.comment_search import SearchRequest
 from douban_pipeline.comments.store.events import EventInput
-from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.trust import ADDRESS, subject_of
 from douban_pipeline.comments.types import (
     Actor,
@@ -71,18 +70,6 @@ def admin_router(context: Context) -> APIRouter:
         # The primary database, so that decisions made a moment ago are visible.
         call = partial(context.in_thread, read)
         return await context.dependencies.call("page", call, expected=(Problem,))
-
-    async def names_of(facts: comment_search.RowFacts, degraded: list[str]) -> dict[int, tuple[str, bool]]:
-        """Return name of each video of the rows, and whether it has a poster; none where the CMS cannot be asked."""
-        numbers = {row["object_id"] for row in facts.sections.values() if row["type"] == SectionType.VIDEO}
-        if not numbers or context.services.settings.library_url.get_secret_value() == "":
-            return {}
-
-        def read() -> dict[int, tuple[str, bool]]:
-            films = context.services.films
-            return films.names(numbers) if films is not None else {}
-
-        return await context.dependencies.try_call("films", partial(context.in_thread, read), degraded) or {}
 
     async def why(found: dict[str, Any]) -> dict[str, Any]:
         """Return a comment's place in the served order by heat and sentences that explain it, if that is possible."""
@@ -151,7 +138,8 @@ def admin_router(context: Context) -> APIRouter:
 
         found, pending, facts = await in_database(find)
         degraded: list[str] = []
-        films = await names_of(facts, degraded)
+        videos = {row["object_id"] for row in facts.sections.values() if row["type"] == SectionType.VIDEO}
+        films = await context.overlay.film_names(videos, degraded)
         body = {
             "items": [
                 {**_item(view), **_facts(view, facts, films), "pending": view.comment_id in pending}
@@ -272,29 +260,10 @@ def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None
         {"content": row["content"], "at": row["created_at"].isoformat()}
         for row in comment_search.earlier_texts(connection, comment_id)
     ]
-    section = get_section(connection, view.section_id)
     heat = comment_search.stored_heat(connection, comment_id)
     if heat is not None:
         heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
-    return {
-        **_item(view),
-        "decided": decided,
-        "edits": edits,
-        "heat": heat,
-        "place": None if section is None else _place(section),
-    }
-
-
-def _place(section: RowMapping) -> dict[str, Any]:
-    """Return the object that a section belongs to, its title, and the title's source: Douban's subject, or the site."""
-    douban_id, at = section["title_douban_id"], section["titled_at"]
-    return {
-        "type": section["type"],
-        "object_id": section["object_id"],
-        "title": section["title"],
-        "douban_id": str(douban_id) if douban_id else None,
-        "titled_at": at.isoformat() if at is not None else None,
-    }
+    return {**_item(view), "decided": decided, "edits": edits, "heat": heat}
 
 
 def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int, tuple[str, bool]]) -> dict[str, Any]:
@@ -311,7 +280,6 @@ def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int
             "poster": has_poster,
             "closed": section["status"] != SectionStatus.ACTIVE,
             "review_first": bool(section["settings"].get("review_first")),
-            "douban_id": str(section["title_douban_id"] or "") or None,
         },
         "address": facts.addresses.get(view.comment_id),
         "reported": facts.reports.get(view.comment_id, {}),

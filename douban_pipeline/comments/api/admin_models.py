@@ -194,7 +194,6 @@ class FoundObject(Answer):
     poster: bool
     closed: bool
     review_first: bool
-    douban_id: Id | None
 
 
 class EarlierText(Answer):
@@ -232,7 +231,6 @@ class ExplainedComment(FoundComment):
     decided: list[dict[str, Any]]
     edits: list[EarlierText]
     heat: dict[str, Any] | None
-    place: dict[str, Any] | None
     place_by_heat: int | None
     why: list[str]
     degraded: list[str]

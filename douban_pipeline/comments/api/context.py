@@ -40,6 +40,10 @@ from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError, is_ung
 
 PAGE_SIZE = 20
 """Number of roots of a page, unless a request names another."""
+HOT_PER_SECOND = 50
+"""Requests per second from which a section is hot: a tenth of what one process serves."""
+LOCAL_MS = 250
+"""Milliseconds for which a hot section's page is cached: visitors do not notice, and one read serves all."""
 MAX_LAG = timedelta(seconds=5)
 """Maximum lag of a replica before another one is read."""
 _AHEAD = timedelta(days=1)
@@ -81,7 +85,8 @@ class Context:
         self._guard = guard or GuessGuard(Counters(services.clock))
         self.dependencies = Dependencies()
         self.flights: LoopFlights[SharedPage] = LoopFlights()
-        self.hot = HotKeys(self.settings.hot_per_second)
+        self.hot = HotKeys(HOT_PER_SECOND)
+        self.local_ms = LOCAL_MS
         self.sites = _open_sites(services)
         self.local: dict[Hashable, SharedPage] = {}
         self.loads = 0
@@ -127,24 +132,26 @@ class Context:
         joint = self.services.lists.flights if first and self.services.lists is not None else None
 
         def good_ms() -> int:
-            return self.settings.local_ms if self.hot.is_hot(section) else 0
+            return self.local_ms if self.hot.is_hot(section) else 0
 
         def fetch() -> Fetched[tuple[dict[str, Any], str]]:
             if joint is None:
-                return Fetched(self.sites.read(work), True, self.settings.local_ms)
+                return Fetched(self.sites.read(work), True, self.local_ms)
             return joint.run(f"{__version__}:{key}", partial(self.sites.read, work), good_ms)
 
         async def read() -> SharedPage:
             found = await self._limited("page", fetch)
             self.loads += found.own
-            good = min(found.good_ms, self.settings.local_ms) / 1000
+            good = min(found.good_ms, self.local_ms) / 1000
             page = SharedPage(*found.result, until=time.monotonic() + good)
+            if "section" in page.body:
+                await self.overlay.give_titles([page.body["section"]])
             if badges := await self.overlay.decorations(page.body, page.degraded):
                 page.body["decorations"] = badges
             return page
 
         page = await self.flights.run(key, read)
-        if is_hot and self.settings.local_ms:
+        if is_hot and self.local_ms:
             if len(self.local) >= _LOCAL_MOST:
                 self.local = {kept: value for kept, value in self.local.items() if value.until > moment}
             self.local[key] = page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ from douban_pipeline.comments.identity import CmsUsers
 from douban_pipeline.comments.plugs import Decoration
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.sites import Sites
-from douban_pipeline.comments.types import Actor
+from douban_pipeline.comments.types import Actor, SectionType
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_errors import is_cut
 
@@ -29,7 +29,7 @@ _Value = TypeVar("_Value")
 _Result = TypeVar("_Result")
 _FRIENDS_SHOWN = 3
 _REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
-"""Maximum number of users whose friends and badges are cached, and for how many seconds."""
+"""Maximum number of users whose friends and badges, and of videos whose names, are cached; for how many seconds."""
 
 
 class Remembered(Generic[_Key, _Value]):
@@ -79,6 +79,7 @@ class Overlay:
         self._services, self._sites, self._users = services, sites, users
         self._dependencies, self._threads = dependencies, threads
         self._friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
+        self._names: Remembered[int, tuple[str, bool]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self._badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
 
     async def decorations(self, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
@@ -96,6 +97,28 @@ class Overlay:
                 known = (found or {}).get(str(user))
                 self._badges.put(user, known.model_dump(exclude_defaults=True) if known is not None else {})
         return {str(user): badge for user in authors if (badge := self._badges.get(user))}
+
+    async def film_names(self, vod_ids: Collection[int], degraded: list[str]) -> dict[int, tuple[str, bool]]:
+        """Return name of each video, and whether it has a poster; none where the CMS cannot be asked."""
+        if not self._services.settings.library_url.get_secret_value():
+            return {}
+        if unknown := [number for number in vod_ids if self._names.get(number) is None]:
+
+            def read() -> dict[int, tuple[str, bool]]:
+                films = self._services.films
+                return films.names(unknown) if films is not None else {}
+
+            found = await self._ask("films", read, degraded)
+            for number in unknown if found is not None else ():
+                self._names.put(number, (found or {}).get(number, ("", False)))
+        return {number: known for number in vod_ids if (known := self._names.get(number)) is not None}
+
+    async def give_titles(self, sections: Iterable[dict[str, Any]]) -> None:
+        """Give sections of videos without a title of the site's the name that the CMS has now, if it can be asked."""
+        untitled = [each for each in sections if not each["title"] and each["type"] == SectionType.VIDEO]
+        names = await self.film_names({each["object_id"] for each in untitled}, []) if untitled else {}
+        for each in untitled:
+            each["title"], _ = names.get(each["object_id"], ("", False))
 
     def _portraits(self, users: Sequence[int]) -> dict[str, Decoration]:
         """Return the pictures that users chose in the CMS; none from then on where its table may not be read."""

@@ -132,7 +132,9 @@ def notices_router(context: Context) -> APIRouter:
             with reading(engine) as connection:
                 return user_notices.read_notices(connection, whose, after, size, unread=unread)
 
-        return tagged(request, await in_thread(work))
+        found = await in_thread(work)
+        await context.overlay.give_titles(each["section"] for each in found["items"] if each["section"] is not None)
+        return tagged(request, found)
 
     @router.get("/count", response_model=answers.Unread)
     async def count(request: Request) -> Response:

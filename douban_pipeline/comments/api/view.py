@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 
 from douban_pipeline.comments import pages
 from douban_pipeline.comments.api import answers
@@ -37,7 +37,6 @@ from douban_pipeline.comments.api.requests import (
     Targets,
     Typed,
 )
-from douban_pipeline.comments.api.streams import CountStreams, EventStream
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
@@ -58,7 +57,7 @@ from douban_pipeline.core.guesses import household
 def view_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1``."""
     router = APIRouter(prefix="/v1", route_class=ProblemRoute, tags=["view"])
-    writing, streams = Writing(context), CountStreams(context)
+    writing = Writing(context)
 
     async def about(
         request: Request, actor: Actor, comment_id: int, kind: EventKind, *, may: May | None = None, **payload: Any
@@ -113,11 +112,6 @@ def view_router(context: Context) -> APIRouter:
             lambda site: pages.read_dialog(site, comment_id, after, size),
         )
         return await _answer(context, request, shared)
-
-    @router.get("/sections/{kind}/{object_id}/stream", response_class=EventStream)
-    async def stream(request: Request, kind: SectionType, object_id: ObjectId) -> StreamingResponse:
-        """Send the number of comments shown as server-sent events (`count`) whenever it changes."""
-        return streams.open(request, Target(kind, object_id))
 
     @router.get("/counts", response_model=answers.Counts)
     async def counts(request: Request, of: Targets) -> Response:
