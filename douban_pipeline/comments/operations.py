@@ -55,9 +55,7 @@ class CommentsOperations(Operations):
         if url and not url.startswith("unix:"):
             yield reached("redis", settings.variable("redis_url"), url)
         elif not url:
-            variable = settings.variable("redis_url")
-            none = terminal_text("{variable} names none: the database answers").format(variable=variable)
-            yield CheckResult("redis", "ok", none)
+            yield CheckResult("redis", "ok", settings.without_redis)
         ways = {
             terminal_text("tokens"): bool(settings.token_secret.get_secret_value()),
             terminal_text("the CMS's login"): settings.cms_login,

@@ -200,6 +200,14 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
         return value
 
     @property
+    def without_redis(self) -> str:
+        """What holds where no Redis is named, and the remedy."""
+        variable = self.variable("redis_url")
+        return terminal_text("no Redis: the database answers everything; name one with {variable}=redis://…").format(
+            variable=variable
+        )
+
+    @property
     def allowed_origins(self) -> frozenset[str]:
         """Origins of other sites whose pages may call the API."""
         return frozenset(self.origins.casefold().split())

@@ -163,10 +163,10 @@ def run_section(home: Path, instance: dg.DagsterInstance, console: Console, comm
 @contextmanager
 def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iterator[_Stage]:
     from douban_pipeline.comments.api.routes import PUBLIC, comments_router
-    from douban_pipeline.comments.embedded import embedded_redis
     from douban_pipeline.comments.services import open_services
     from douban_pipeline.comments.settings import CommentsSettings
     from douban_pipeline.core.mounts import Mount
+    from douban_pipeline.demo.embedded_redis import embedded_redis
     from douban_pipeline.serve.app import create_app
     from douban_pipeline.serve.settings import ServeSettings
 

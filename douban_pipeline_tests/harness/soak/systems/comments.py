@@ -20,7 +20,6 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Engine, func, select
 
-from douban_pipeline.comments.embedded import redis_program
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.migrations import TREE
@@ -28,6 +27,7 @@ from douban_pipeline.comments.store.tables import comment, event
 from douban_pipeline.comments.types import CommentStatus, EventState
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.demo.embedded_redis import redis_program
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
 from douban_pipeline_tests.harness.soak.evidence import Finding
