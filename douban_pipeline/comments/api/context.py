@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
-from fastapi.responses import JSONResponse
 
 from douban_pipeline import __version__
 from douban_pipeline.comments import pages
@@ -117,7 +116,7 @@ class Context:
         return await self.dependencies.call(name, lambda: self.in_thread(work), expected=(NoSuchPageError,))
 
     async def shared_page(
-        self, key: Hashable, section: Hashable, work: Callable[[Site], dict[str, Any]], *, first: bool = False
+        self, key: Hashable, section: Hashable, work: Callable[[Site], Any], *, first: bool = False
     ) -> SharedPage:
         """Return the impersonal part of a page.
 
@@ -363,13 +362,13 @@ def _same_site(request: Request) -> bool:
     return request.method in ("GET", "HEAD") or request.headers.get("sec-fetch-site") in ("same-origin", "none")
 
 
-def encode(body: dict[str, Any]) -> tuple[bytes, str]:
+def encode(body: Mapping[str, Any]) -> tuple[bytes, str]:
     """Return a response body as JSON, and its ETag."""
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return content, f'W/"{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:20]}"'
 
 
-def tagged(request: Request, body: dict[str, Any]) -> Response:
+def tagged(request: Request, body: Mapping[str, Any]) -> Response:
     """Return a response with a body and its ETag, or 304 if the client has it already."""
     return answer_with(request, *encode(body))
 
@@ -380,8 +379,3 @@ def answer_with(request: Request, content: bytes, tag: str) -> Response:
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(content, 200, headers, "application/json")
-
-
-def accepted(body: dict[str, Any]) -> JSONResponse:
-    """Return the 202 response: the request was accepted and will be applied."""
-    return JSONResponse(body, 202, {"Cache-Control": "no-store"})

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
-from douban_pipeline.comments import pages
+from douban_pipeline.comments import answers, pages
 from douban_pipeline.comments.dependencies import Dependencies
 from douban_pipeline.comments.identity import CmsUsers
 from douban_pipeline.comments.plugs import Decoration
@@ -113,7 +113,7 @@ class Overlay:
                 self._names.put(number, (found or {}).get(number, ("", False)))
         return {number: known for number in vod_ids if (known := self._names.get(number)) is not None}
 
-    async def give_titles(self, sections: Iterable[dict[str, Any]]) -> None:
+    async def give_titles(self, sections: Iterable[answers.Section | answers.NoticeSection]) -> None:
         """Give sections of videos without a title of the site's the name that the CMS has now, if it can be asked."""
         untitled = [each for each in sections if not each["title"] and each["type"] == SectionType.VIDEO]
         names = await self.film_names({each["object_id"] for each in untitled}, []) if untitled else {}
@@ -135,7 +135,7 @@ class Overlay:
             return {}
         return {str(user): Decoration(avatar=path) for user, path in found.items()}
 
-    async def personal(self, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
+    async def personal(self, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> answers.Personal:
         """Return the personal part of a page: the visitor's votes and waiting comments, and what friends liked.
 
         Votes and the list of friends are asked concurrently, what friends liked after them.
@@ -143,14 +143,14 @@ class Overlay:
         ids = [int(item["id"]) for item in items_of(body)]
         section_id = int(body.get("section", {}).get("id", 0))
 
-        def own() -> dict[str, Any]:
+        def own() -> answers.Personal:
             return self._sites.read(lambda site: pages.read_personal(site, visitor, section_id, ids))[0]
 
         votes, friends = await asyncio.gather(
             self._ask("personal", own, degraded),
             self._friends_of(visitor, degraded),
         )
-        found = votes or {"votes": {}, "mine": []}
+        found: answers.Personal = votes or {"votes": {}, "mine": []}
         if friends and ids:
             found["liked_by_friends"] = await self._liked(friends, ids, degraded)
         return found
@@ -172,7 +172,7 @@ class Overlay:
 
     async def _liked(
         self, friends: Sequence[int], ids: Sequence[int], degraded: list[str]
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, answers.Friends]:
         def read() -> dict[int, list[int]]:
             return self._sites.read(lambda site: pages.read_liked(site, friends, ids))[0]
 
