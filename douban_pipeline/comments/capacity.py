@@ -26,17 +26,7 @@ RESERVE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Measured rates and the capacity derived from them.
-
-    Attributes:
-        events_per_second: Events in the busiest hour, on average.
-        pages_per_second: Pages in the busiest hour, on average, derived from impressions.
-        peak_events: Events in its busiest second.
-        peak_pages: Pages in its busiest second.
-        service_nodes: Number of service processes required.
-        workers: Number of workers required.
-        hot_pages: Pages per second of one section from which it is served from local copies.
-    """
+    """Measured rates and the capacity derived from them."""
 
     events_per_second: float
     pages_per_second: float

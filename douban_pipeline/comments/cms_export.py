@@ -49,10 +49,6 @@ class ExportedRow:
     """One row of the CMS that is to be written or skipped.
 
     Attributes:
-        number: Id of the comment in the CMS.
-        comment_id: Our id.
-        old: Current status in the CMS.
-        new: Its new status.
         refusal: Why it is skipped; empty where it is written.
     """
 
@@ -65,14 +61,7 @@ class ExportedRow:
 
 @dataclass(frozen=True, slots=True)
 class CmsExportReport:
-    """Result of an export.
-
-    Attributes:
-        compared: Rows of the CMS that were compared.
-        written: Rows written, or to be written in a dry run.
-        skipped: Rows that differ and are skipped.
-        rows: The first of both.
-    """
+    """Result of an export."""
 
     compared: int = 0
     written: int = 0
@@ -98,13 +87,7 @@ class _Known(NamedTuple):
 
 
 class CommentExport:
-    """Writes statuses back to the CMS and reverts batches.
-
-    Args:
-        engine: Database of our tables.
-        library: Database of the CMS.
-        prefix: Prefix of the CMS's tables.
-    """
+    """Writes statuses back to the CMS and reverts batches."""
 
     def __init__(self, engine: Engine, library: Engine, prefix: str) -> None:
         self._engine, self._library = engine, library

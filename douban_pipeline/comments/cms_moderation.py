@@ -73,9 +73,6 @@ class CmsStatusChange:
     """A change in the CMS of an imported comment.
 
     Attributes:
-        number: Id in the CMS.
-        comment_id, section_id: Our ids.
-        status: What the CMS does with it now.
         wanted: Status here that follows from it; None where nothing is to be changed here.
     """
 
@@ -87,13 +84,7 @@ class CmsStatusChange:
 
 
 def wanted_status(status: CommentStatus, cms: CmsStatus, *, by_cms: bool) -> CommentStatus | None:
-    """Return the status here that follows from a change in the CMS; None where nothing is to be changed.
-
-    Args:
-        status: Current status here.
-        cms: New status in the CMS.
-        by_cms: Whether the current status is one that the CMS had decided: only that is taken back by it.
-    """
+    """Return the status here that follows from a change in the CMS; None where nothing is to be changed."""
     if cms == CmsStatus.SHOWN:
         return CommentStatus.NORMAL if by_cms and status != CommentStatus.NORMAL else None
     if cms == CmsStatus.DELETED:
@@ -103,11 +94,7 @@ def wanted_status(status: CommentStatus, cms: CmsStatus, *, by_cms: bool) -> Com
 
 
 class CmsModeration:
-    """Follows the CMS's moderation, and writes back ours; one of several workers does it, the owner of shard 0.
-
-    Args:
-        services: Services of the comment system, whose owner is the worker's.
-    """
+    """Follows the CMS's moderation, and writes back ours; one of several workers does it, the owner of shard 0."""
 
     def __init__(self, services: CommentsServices) -> None:
         self._services, self._engine, self._clock = services, services.engine, services.clock

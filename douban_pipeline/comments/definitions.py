@@ -21,7 +21,6 @@ def build_defs(
 
     Args:
         settings: The settings; read from the environment by default.
-        resource_overrides: Resources that replace the real ones, for tests.
 
     Raises:
         SettingsError: A setting is invalid; the message names it.

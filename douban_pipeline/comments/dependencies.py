@@ -26,11 +26,8 @@ class Dependency:
     Attributes:
         name: Its name in `DEPENDENCIES` and responses.
         strong: Whether a response is impossible without it.
-        seconds: Time limit, not counting time in which the process is busy accepting requests.
         at_once: Maximum number of concurrent calls; further calls fail immediately.
-        failures: Consecutive failures after which its circuit breaker opens.
         rest_seconds: Seconds for which the breaker stays open.
-        fallback: What a response has instead, as documentation.
     """
 
     name: str
@@ -103,8 +100,6 @@ class Dependencies:
 
         Args:
             name: Name in `DEPENDENCIES`.
-            work: The call.
-            expected: Exceptions that are valid answers, not failures.
 
         Raises:
             UnavailableError: It failed, timed out, is at its limit, or its breaker is open. Use `try_call` if weak.

@@ -117,11 +117,7 @@ _PORTRAIT = re.compile(r"/?(upload/[\w-]+(?:[/.][\w-]+)*)(?:\?[\w=&.]*)?", re.AS
 
 
 class CmsUsers:
-    """The CMS's users, read only.
-
-    Args:
-        prefix: Prefix of the CMS's tables.
-    """
+    """The CMS's users, read only."""
 
     def __init__(self, prefix: str) -> None:
         self._user = sql_table(f"{prefix}user", *(column(name) for name in USER_COLUMNS))

@@ -71,10 +71,8 @@ class SafetyReview:
     """Reviews texts.
 
     Args:
-        words: Word lists.
         per_minute: Maximum number of comments of an author within a minute; more are refused; 0 for no limit.
         links: Number of links from which a text requires review; 0 for no limit.
-        guest_links: The same for the text of a guest.
     """
 
     words: WordLists = field(default_factory=WordLists)

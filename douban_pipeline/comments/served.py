@@ -26,8 +26,6 @@ class ServedPlace:
 
     Attributes:
         number: Its place, counted from 1.
-        total: Number of comments in the order.
-        own: Its key and id.
         upper: The comment before it; None for the first.
         lower: The comment after it; None for the last.
     """
@@ -43,10 +41,7 @@ class ServedOrder:
     """The order by heat of one section, as its pages are read.
 
     Args:
-        connection: Connection to the database.
         lists: The lists; None where no Redis is configured.
-        section_id: Id of the section.
-        pinned: Its pinned comments.
     """
 
     def __init__(

@@ -73,8 +73,6 @@ class CommentIds:
     """Generates comment ids under a leased node number, and renews the lease when ids are requested.
 
     Args:
-        engine: Database that holds the lease.
-        clock: Source of the current time.
         owner: Owner of the lease; a process that has the same name later, as in a restarted container, is another one.
     """
 
@@ -218,7 +216,6 @@ def open_services(settings: CommentsSettings, role: str = "terminal", clock: Clo
     """Return the services for ``settings``; connections are opened on first use.
 
     Args:
-        settings: The settings.
         role: Role of the process, such as worker or service; two roles in one process have different owner names.
         clock: Source of the current time; by default the system's.
     """

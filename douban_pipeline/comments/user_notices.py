@@ -103,11 +103,8 @@ def select_notices(
     """Return notices of a user, newest first.
 
     Args:
-        connection: Connection to the database.
-        user_id: Id of the user.
         before: Exclusive upper bound of notice ids; None for none.
         most: Maximum number of notices.
-        unread: Whether only unread ones are returned.
     """
     query = select(notice).where(_C.user_id == user_id).order_by(_C.notice_id.desc()).limit(most)
     if before is not None:

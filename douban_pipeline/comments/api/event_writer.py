@@ -56,7 +56,6 @@ class _Wanted:
 
     Attributes:
         named: Whether the request has an idempotency key, so that its event may exist already.
-        address: Address of the visitor.
     """
 
     actor: Actor

@@ -36,7 +36,6 @@ class Remembered(Generic[_Key, _Value]):
     """Values by key, each with a time to live.
 
     Args:
-        seconds: Time to live of a value.
         most: Maximum number of values; when it is reached, all are dropped.
         clock: Monotonic clock in seconds.
     """
@@ -58,15 +57,7 @@ class Remembered(Generic[_Key, _Value]):
 
 
 class Overlay:
-    """Reads the additions to pages; all they need are weak dependencies, named in ``degraded`` where they fail.
-
-    Args:
-        services: The comment system.
-        sites: Where votes and likes are read.
-        dependencies: Limits of what is asked.
-        threads: Where blocking work runs.
-        users: The CMS's users, whose own pictures are shown where no service of the site decorates them.
-    """
+    """Reads the additions to pages; all they need are weak dependencies, named in ``degraded`` where they fail."""
 
     def __init__(
         self,

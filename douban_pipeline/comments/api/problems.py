@@ -32,13 +32,7 @@ _TITLES = {
 
 
 class Problem(Exception):  # noqa: N818 (a response, not an internal error)
-    """An error response.
-
-    Attributes:
-        status: HTTP status.
-        detail: What the user can do about it.
-        headers: Additional headers of the response.
-    """
+    """An error response."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)

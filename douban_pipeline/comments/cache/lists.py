@@ -124,10 +124,6 @@ class RedisLists:
     """The comment lists in one Redis.
 
     Args:
-        client: Redis client that decodes answers as text.
-        clock: Source of the current time.
-        prefix: Prefix of every key.
-        seconds: Time to live of a list, renewed by every update.
         most: Maximum number of ids that a list is built with.
     """
 

@@ -14,12 +14,7 @@ LONGEST_SECONDS = 0.5
 
 
 class WakeUps:
-    """Wake-ups over Redis, for one thread.
-
-    Args:
-        client: Redis client.
-        channel: Channel of the messages.
-    """
+    """Wake-ups over Redis, for one thread."""
 
     def __init__(self, client: redis.Redis, channel: str) -> None:
         self._client, self._channel = client, channel
@@ -30,7 +25,6 @@ class WakeUps:
 
         Args:
             stopped: Ends the wait, after `LONGEST_SECONDS` at the latest.
-            seconds: How long to wait if Redis is unavailable.
         """
         try:
             if self._heard is None:

@@ -23,10 +23,6 @@ class VariantResult:
 
     Attributes:
         name: Name of the variant; `USUAL` for sections with the default order.
-        sections: Number of its sections.
-        shown: Impressions of their comments since the experiment started.
-        liked: Likes that these gained, withdrawn likes subtracted.
-        comments: Number of comments published there.
     """
 
     name: str

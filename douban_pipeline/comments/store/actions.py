@@ -36,12 +36,8 @@ def note(
     """Note an action, in the transaction that carries it out.
 
     Args:
-        connection: The transaction.
-        actor: Key of who did it.
         what: Name of the action, such as ban or word.
         about: What it is about, such as user:12.
-        now: The current time.
-        detail: Further values, by name.
         reason: Why.
     """
     row = {"actor": actor[:40], "action": what, "about": about[:64], "detail": dict(detail or {})}
@@ -84,7 +80,6 @@ def read_log(connection: Connection, before: tuple[int, int] | None, actor: str,
     """Return what moderators did: decisions about comments, those of a batch as one entry, and other actions.
 
     Args:
-        connection: The connection.
         before: Ids of the last decision and the last action of the page before; None for the first page.
         actor: Only what this actor did; empty for everybody.
         most: Maximum number of entries. A batch that goes on beyond a page is on both.

@@ -20,11 +20,8 @@ class Whereabouts:
     """Section, owner and author that an event is about.
 
     Attributes:
-        section_id: Id of the section.
         owner_id: Owner of the section; 0 for nobody.
         publisher_id: Author of the comment; 0 for a guest, and for the section itself.
-        status: Status of the section.
-        deleted: Whether the comment, or the root above it, is deleted.
     """
 
     section_id: int
