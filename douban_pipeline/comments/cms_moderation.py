@@ -137,21 +137,21 @@ class CmsModeration:
         return written + (self._follow(library, now) if self._follows else 0)
 
     def _write_back(self, library: Engine, now: datetime) -> int:
-        """Write back the imported comments whose status was decided since the last round."""
+        """Write back the imported comments whose status was decided since the last round; at first all that differ."""
         with reading(self._engine) as connection:
             known = read_mark(connection, _WRITTEN_BACK)
             newest = connection.execute(select(func.max(moderation.c.moderation_id))).scalar() or 0
             query = select(moderation.c.moderation_id, moderation.c.comment_id)
             query = query.where(moderation.c.moderation_id > (known.number if known else newest))
             rows = connection.execute(query.order_by(moderation.c.moderation_id).limit(ROTATION)).all()
-        last, written = (rows[-1].moderation_id if rows else newest), 0
-        if rows:
-            done = CommentExport(self._engine, library, self._services.settings.table_prefix)
-            ids = sorted({row.comment_id for row in rows})
-            batch = f"moderation {rows[0].moderation_id}-{last} {now.timestamp():.0f}"
-            written = done.run(batch, "auto", now, ids=ids, dry_run=False).written
-        if rows or known is None:
-            run_transaction(self._engine, lambda connection: store_mark(connection, Mark(_WRITTEN_BACK, last, now)))
+        if known is not None and not rows:
+            return 0
+        last = rows[-1].moderation_id if rows else newest
+        ids = sorted({row.comment_id for row in rows}) if known is not None else None
+        export_to = CommentExport(self._engine, library, self._services.settings.table_prefix)
+        batch = f"moderation {rows[0].moderation_id if rows else 0}-{last} {now.timestamp():.0f}"
+        written = export_to.run(batch, "auto", now, ids=ids, dry_run=False).written
+        run_transaction(self._engine, lambda connection: store_mark(connection, Mark(_WRITTEN_BACK, last, now)))
         return written
 
     def _follow(self, library: Engine, now: datetime) -> int:
