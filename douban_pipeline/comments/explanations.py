@@ -87,18 +87,6 @@ class ServedOrder:
             lower[0] if lower else None,
         )
 
-    def comment_at(self, number: int) -> int | None:
-        """Return the comment at a place, counted from 1; None if there is none."""
-        listed = self._ranks(self._pinned)
-        if listed is None:
-            query = self._roots().order_by(score.c.heat.desc(), score.c.comment_id.desc())
-            return self._connection.execute(query.offset(number - 1).limit(1)).scalar()
-        offset = number - 1
-        for above in sorted(each for each in listed[0] if each is not None):
-            offset += above <= offset
-        found = self._page(offset, 1)
-        return found[0].comment_id if found else None
-
     def total(self) -> int:
         """Return the number of comments in the order."""
         listed = self._ranks(self._pinned)
@@ -148,31 +136,6 @@ class ServedOrder:
         query = self._roots().with_only_columns(score.c.heat, score.c.comment_id).where(where).order_by(*order)
         row = self._connection.execute(query.limit(1)).one_or_none()
         return None if row is None else CommentPlace(row.heat, row.comment_id)
-
-
-def explain_places(
-    connection: Connection,
-    lists: RedisLists | None,
-    section_id: int,
-    places: Sequence[int],
-    weights: Mapping[str, Any],
-) -> dict[int, list[str]]:
-    """Return by place, counted from 1, the explanation of its comment's rank, in Chinese sentences.
-
-    Raises:
-        ProblemsError: There is no such section or place, or a rule cannot be applied.
-    """
-    order = ServedOrder(connection, lists, section_id, _section(connection, section_id)["pinned"])
-    total = order.total()
-    wrong = [place for place in places if not 1 <= place <= total]
-    if wrong:
-        raise ProblemsError([f"评论区 {section_id} 有 {total} 条评论，没有第 {place} 名" for place in wrong])
-    found = {}
-    for place in places:
-        number = order.comment_at(place)
-        said = explain_comment(connection, lists, section_id, number, weights)[1] if number is not None else []
-        found[place] = [f"评论 {number}。", *said] if said else ["列表刚刚变动，请再试一次。"]
-    return found
 
 
 def explain_comment(
