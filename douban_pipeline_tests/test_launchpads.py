@@ -18,7 +18,6 @@ pytestmark = pytest.mark.quick
 WRITE_AS_THEY_OPEN = {
     # Read only.
     "video_history",
-    "explain_comment_ranks",
     # `queue_changed` is what writes.
     "rescore_library",
     # It makes up for what is missing, and does nothing where nothing is.

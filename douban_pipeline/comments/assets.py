@@ -1,4 +1,4 @@
-"""Assets of the comment system: factors, rules, scores, impressions, reports, and import from and export to the CMS."""
+"""Assets of the comment system: factors, rules, scores, impressions, reports, and import from the CMS."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -8,7 +8,6 @@ import numpy as np
 
 from douban_pipeline.comments import capacity as capacity_rules
 from douban_pipeline.comments import guards, moderation, pictures
-from douban_pipeline.comments.cms_export import CmsExportReport, open_export
 from douban_pipeline.comments.cms_import import take_in
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import ValueKind
@@ -18,7 +17,6 @@ from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.columns import read_columns
 from douban_pipeline.comments.scoring.impressions import forget_views, roll_up
 from douban_pipeline.comments.scoring.sections import ScoredSection, active_sections
-from douban_pipeline.comments.section_titles import give_titles
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.sweep import sweep
@@ -184,8 +182,7 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
 def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
     """Estimate the required processes and workers, and the threshold of a hot section, from the busiest hour of a week.
 
-    Uses the plan's formulas: pages per second in the busiest second, divided by the capacity of one process.
-    `…_NODE_PAGES` and `…_WORKER_EVENTS` set the capacity measured per process.
+    Uses the plan's formulas: pages per second in the busiest second, divided by the measured capacity of one process.
     """
     services.ready()
     now, settings = services.clock.now(), services.settings
@@ -193,7 +190,7 @@ def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.Material
         events, pages = capacity_rules.busiest_hour(connection, now)
         hours = capacity_rules.events_by_hour(connection, now)
         waits = guards.waits_of_events(connection, services.clock)
-    found = capacity_rules.capacity(events, pages, node_pages=settings.node_pages, worker_events=settings.worker_events)
+    found = capacity_rules.capacity(events, pages)
     plots = {"load": pictures.load(hours, now, settings.zone), "lag": pictures.lag(waits)}
     return dg.MaterializeResult(
         metadata={
@@ -232,43 +229,6 @@ def mac_comment_import(
 @dg.asset(
     group_name="comments",
     kinds={"python"},
-    deps=[mac_comment_import],
-)
-@page_docstring
-def mac_comment_export(
-    context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
-) -> dg.MaterializeResult:
-    """Write status and counts of imported comments back to the CMS where `…_EXPORT` is set; off by default.
-
-    Rows that have changed in the CMS are skipped. The job `export_comments` previews what would be written, and
-    reverts a batch.
-    """
-    services.ready()
-    if not services.settings.export:
-        context.log.info("DOUBAN_PIPELINE_COMMENTS_EXPORT is false: nothing is written to the CMS")
-        return dg.MaterializeResult(metadata={"written": 0, "export": False})
-    batch, now = f"run {context.run.run_id}"[:64], services.clock.now()
-    found = open_export(services).run(batch, "auto", now, dry_run=False)
-    return dg.MaterializeResult(metadata={"export": True, **export_metadata(found)})
-
-
-def export_metadata(found: CmsExportReport) -> dict[str, dg.MetadataValue]:
-    """Return the results of an export as metadata."""
-    rows = [
-        {"CMS 评论": row.number, "评论": row.comment_id, "原值": row.old, "新值": row.new, "不写的原因": row.refusal}
-        for row in found.rows
-    ]
-    return {
-        "compared": dg.MetadataValue.int(found.compared),
-        "written": dg.MetadataValue.int(found.written),
-        "skipped": dg.MetadataValue.int(found.skipped),
-        "rows": shown_table(rows, most=len(rows) or 1),
-    }
-
-
-@dg.asset(
-    group_name="comments",
-    kinds={"python"},
 )
 @page_docstring
 def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.MaterializeResult:
@@ -282,49 +242,6 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
     ]
     return dg.MaterializeResult(
         metadata={"waiting": dg.MetadataValue.int(len(waiting)), "comments": shown_table(rows, most=200)}
-    )
-
-
-@dg.asset(
-    group_name="comments",
-    kinds={"python"},
-)
-@page_docstring
-def section_titles(
-    context: dg.AssetExecutionContext, services: dg.ResourceParam[CommentsServices]
-) -> dg.MaterializeResult:
-    """Set titles of video sections from Douban, where the library has a confirmed link; the site's own titles stay.
-
-    A title follows Douban's and is removed with its link. A run checks what changed since the last one: at most
-    5,000 new sections and as many synced videos. A library that cannot be read is a warning, not a failure.
-    """
-    services.ready()
-    found = give_titles(services)
-    if found is None:
-        context.log.info("no titles from Douban: the setting is off, or there is no library with tables of Douban's")
-        return dg.MaterializeResult(metadata={"given": 0, "left_for_next_run": 0})
-    if found.problem:
-        context.log.warning(found.problem)
-    rows = [
-        {
-            "评论区": change.section.section_id,
-            "影片": change.section.object_id,
-            "原片名": change.section.title,
-            "新片名": change.title,
-            "豆瓣条目": change.douban_id or "",
-        }
-        for change in found.rows
-    ]
-    return dg.MaterializeResult(
-        metadata={
-            "given": dg.MetadataValue.int(found.given),
-            "changed": dg.MetadataValue.int(found.changed),
-            "withdrawn": dg.MetadataValue.int(found.withdrawn),
-            "sections": dg.MetadataValue.int(found.sections),
-            "left_for_next_run": dg.MetadataValue.int(found.left),
-            "problem": found.problem,
-            "titles": shown_table(rows),
-        }
     )
 
 
@@ -375,9 +292,7 @@ def moderator_notices(
 assets = [
     moderator_notices,
     comment_search_index,
-    section_titles,
     mac_comment_import,
-    mac_comment_export,
     comment_factors,
     comment_rules,
     impression_rollup,

@@ -26,17 +26,7 @@ RESERVE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Measured rates and the capacity derived from them.
-
-    Attributes:
-        events_per_second: Events in the busiest hour, on average.
-        pages_per_second: Pages in the busiest hour, on average, derived from impressions.
-        peak_events: Events in its busiest second.
-        peak_pages: Pages in its busiest second.
-        service_nodes: Number of service processes required.
-        workers: Number of workers required.
-        hot_pages: Pages per second of one section from which it is served from local copies.
-    """
+    """Measured rates and the capacity derived from them."""
 
     events_per_second: float
     pages_per_second: float
@@ -47,25 +37,22 @@ class Capacity:
     hot_pages: float
 
 
-def capacity(events_per_second: float, pages_per_second: float, *, node_pages: float, worker_events: float) -> Capacity:
-    """Return the capacity required by the given rates.
+NODE_PAGES, WORKER_EVENTS = 500.0, 500.0
+"""Measured pages per second that one process of the service serves, and events per second that one worker applies."""
 
-    Args:
-        events_per_second: Events, on average in the busiest hour.
-        pages_per_second: Pages of lists, on average in the busiest hour.
-        node_pages: Pages per second that one service process serves from the database and Redis.
-        worker_events: Events per second that one worker applies.
-    """
+
+def capacity(events_per_second: float, pages_per_second: float) -> Capacity:
+    """Return the capacity required by the rates of the busiest hour, on average."""
     peak_events, peak_pages = PEAK * events_per_second, PEAK * pages_per_second
-    nodes = max(1, math.ceil(peak_pages / (node_pages * RESERVE)))
-    spare = max(node_pages * nodes - peak_pages, node_pages * (1 - RESERVE))
+    nodes = max(1, math.ceil(peak_pages / (NODE_PAGES * RESERVE)))
+    spare = max(NODE_PAGES * nodes - peak_pages, NODE_PAGES * (1 - RESERVE))
     return Capacity(
         events_per_second,
         pages_per_second,
         peak_events,
         peak_pages,
         nodes,
-        max(1, math.ceil(peak_events / (worker_events * RESERVE))),
+        max(1, math.ceil(peak_events / (WORKER_EVENTS * RESERVE))),
         spare / nodes,
     )
 

@@ -54,11 +54,8 @@ class ImportReport:
     """Result of an import.
 
     Attributes:
-        taken: Comments that became events.
         skipped: Comments without text; comments of types without sections are not read.
         orphans: Replies whose parent does not exist; they are imported as roots.
-        last: Number of the last comment read in the CMS.
-        left: Number of comments after it, of the types that are read.
     """
 
     taken: int = 0
@@ -86,7 +83,6 @@ def take_in(services: CommentsServices, most: int) -> ImportReport | None:
     """Import the next comments of the CMS; return None where no CMS is configured or it has no table of comments.
 
     Args:
-        services: Services of the comment system.
         most: Maximum number of comments of the CMS to read.
     """
     settings = services.settings

@@ -73,9 +73,6 @@ class CmsStatusChange:
     """A change in the CMS of an imported comment.
 
     Attributes:
-        number: Id in the CMS.
-        comment_id, section_id: Our ids.
-        status: What the CMS does with it now.
         wanted: Status here that follows from it; None where nothing is to be changed here.
     """
 
@@ -87,13 +84,7 @@ class CmsStatusChange:
 
 
 def wanted_status(status: CommentStatus, cms: CmsStatus, *, by_cms: bool) -> CommentStatus | None:
-    """Return the status here that follows from a change in the CMS; None where nothing is to be changed.
-
-    Args:
-        status: Current status here.
-        cms: New status in the CMS.
-        by_cms: Whether the current status is one that the CMS had decided: only that is taken back by it.
-    """
+    """Return the status here that follows from a change in the CMS; None where nothing is to be changed."""
     if cms == CmsStatus.SHOWN:
         return CommentStatus.NORMAL if by_cms and status != CommentStatus.NORMAL else None
     if cms == CmsStatus.DELETED:
@@ -103,11 +94,7 @@ def wanted_status(status: CommentStatus, cms: CmsStatus, *, by_cms: bool) -> Com
 
 
 class CmsModeration:
-    """Follows the CMS's moderation, and writes back ours; one of several workers does it, the owner of shard 0.
-
-    Args:
-        services: Services of the comment system, whose owner is the worker's.
-    """
+    """Follows the CMS's moderation, and writes back ours; one of several workers does it, the owner of shard 0."""
 
     def __init__(self, services: CommentsServices) -> None:
         self._services, self._engine, self._clock = services, services.engine, services.clock
@@ -150,21 +137,21 @@ class CmsModeration:
         return written + (self._follow(library, now) if self._follows else 0)
 
     def _write_back(self, library: Engine, now: datetime) -> int:
-        """Write back the imported comments whose status was decided since the last round."""
+        """Write back the imported comments whose status was decided since the last round; at first all that differ."""
         with reading(self._engine) as connection:
             known = read_mark(connection, _WRITTEN_BACK)
             newest = connection.execute(select(func.max(moderation.c.moderation_id))).scalar() or 0
             query = select(moderation.c.moderation_id, moderation.c.comment_id)
             query = query.where(moderation.c.moderation_id > (known.number if known else newest))
             rows = connection.execute(query.order_by(moderation.c.moderation_id).limit(ROTATION)).all()
-        last, written = (rows[-1].moderation_id if rows else newest), 0
-        if rows:
-            done = CommentExport(self._engine, library, self._services.settings.table_prefix)
-            ids = sorted({row.comment_id for row in rows})
-            batch = f"moderation {rows[0].moderation_id}-{last} {now.timestamp():.0f}"
-            written = done.run_for(ids, batch, "auto", now).written
-        if rows or known is None:
-            run_transaction(self._engine, lambda connection: store_mark(connection, Mark(_WRITTEN_BACK, last, now)))
+        if known is not None and not rows:
+            return 0
+        last = rows[-1].moderation_id if rows else newest
+        ids = sorted({row.comment_id for row in rows}) if known is not None else None
+        export_to = CommentExport(self._engine, library, self._services.settings.table_prefix)
+        batch = f"moderation {rows[0].moderation_id if rows else 0}-{last} {now.timestamp():.0f}"
+        written = export_to.run(batch, "auto", now, ids=ids, dry_run=False).written
+        run_transaction(self._engine, lambda connection: store_mark(connection, Mark(_WRITTEN_BACK, last, now)))
         return written
 
     def _follow(self, library: Engine, now: datetime) -> int:
@@ -236,10 +223,9 @@ def _hidden_when_imported(connection: Connection, numbers: Sequence[int]) -> set
 
 def _written_here(connection: Connection, numbers: Sequence[int]) -> dict[int, datetime]:
     """Return when comments were last hidden in the CMS by an export, by their number there."""
-    query = select(export.c.number, export.c.new_values, export.c.created_at)
-    query = query.where(export.c.number.in_(numbers), export.c.state == "applied").order_by(export.c.export_id)
-    rows = connection.execute(query)
-    return {row.number: row.created_at for row in rows if row.new_values.get("comment_status") == CmsStatus.HIDDEN}
+    hidden = (export.c.state == "applied", export.c.new_status == CmsStatus.HIDDEN)
+    query = select(export.c.number, export.c.created_at).where(export.c.number.in_(numbers), *hidden)
+    return {row.number: row.created_at for row in connection.execute(query.order_by(export.c.export_id))}
 
 
 def _record(connection: Connection, changes: Sequence[CmsStatusChange], now: datetime) -> int:

@@ -11,13 +11,7 @@ from douban_pipeline.comments.jobs import jobs
 from douban_pipeline.comments.resources import services_resource
 from douban_pipeline.comments.schedules import schedules_for
 from douban_pipeline.comments.settings import CommentsSettings, load_settings
-from douban_pipeline.dagster_kit.labels import labelled, reading_from
-
-
-def read_of_others(settings: CommentsSettings) -> dict[str, str | None]:
-    """Return by asset the asset of another system whose data it reads, according to the settings."""
-    titled = settings.titles_from_douban and settings.library_url.get_secret_value()
-    return {"section_titles": "synced_fields" if titled else None}
+from douban_pipeline.dagster_kit.labels import labelled
 
 
 def build_defs(
@@ -27,14 +21,13 @@ def build_defs(
 
     Args:
         settings: The settings; read from the environment by default.
-        resource_overrides: Resources that replace the real ones, for tests.
 
     Raises:
         SettingsError: A setting is invalid; the message names it.
     """
     settings = settings or load_settings()
     return dg.Definitions(
-        assets=reading_from(labelled(assets, owner=settings.owner), read_of_others(settings)),
+        assets=labelled(assets, owner=settings.owner),
         asset_checks=checks,
         jobs=jobs,
         schedules=schedules_for(settings.site_timezone),

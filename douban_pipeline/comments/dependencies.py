@@ -26,11 +26,8 @@ class Dependency:
     Attributes:
         name: Its name in `DEPENDENCIES` and responses.
         strong: Whether a response is impossible without it.
-        seconds: Time limit, not counting time in which the process is busy accepting requests.
         at_once: Maximum number of concurrent calls; further calls fail immediately.
-        failures: Consecutive failures after which its circuit breaker opens.
         rest_seconds: Seconds for which the breaker stays open.
-        fallback: What a response has instead, as documentation.
     """
 
     name: str
@@ -53,7 +50,7 @@ DEPENDENCIES = {
         Dependency("decorations", False, 2.0, 8, fallback="the page without badges"),
         Dependency("notices", False, 2.0, 16, fallback="an error 503, which pages pass over"),
         Dependency("explanation", False, 20.0, 2, fallback="the parts of the score as they were stored"),
-        Dependency("films", False, 15.0, 8, fallback="rows of moderators without names and posters of the CMS"),
+        Dependency("films", False, 15.0, 8, fallback="pages without names and posters of the CMS"),
         Dependency("impressions", False, 1.0, 4, fallback="the report is dropped"),
     )
 }
@@ -103,8 +100,6 @@ class Dependencies:
 
         Args:
             name: Name in `DEPENDENCIES`.
-            work: The call.
-            expected: Exceptions that are valid answers, not failures.
 
         Raises:
             UnavailableError: It failed, timed out, is at its limit, or its breaker is open. Use `try_call` if weak.

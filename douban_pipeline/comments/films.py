@@ -23,10 +23,7 @@ class Films:
     """Reads names and posters of videos. Safe to share between threads.
 
     Args:
-        engine: Database of the CMS.
-        prefix: Prefix of its tables.
         site: Address of the video site, for posters that it has itself; empty for none.
-        pictures: Fetches and keeps posters.
     """
 
     def __init__(self, engine: Engine, prefix: str, site: str, pictures: KeptPictures) -> None:

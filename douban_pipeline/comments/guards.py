@@ -37,7 +37,6 @@ class CommentBreach:
 
     Attributes:
         section_id: Id of the section; 0 for none in particular.
-        what: Description in a sentence.
     """
 
     section_id: int

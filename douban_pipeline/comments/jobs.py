@@ -13,13 +13,10 @@ from douban_pipeline.comments.assets import (
     comment_review_queue,
     comment_rules,
     comment_search_index,
-    export_metadata,
     hot_scores,
     impression_rollup,
-    mac_comment_export,
     mac_comment_import,
     moderator_notices,
-    section_titles,
 )
 from douban_pipeline.comments.cms_export import open_export
 from douban_pipeline.comments.experiments.jobs import jobs as experiment_jobs
@@ -48,14 +45,12 @@ _SHOWN = 200
 
 sweep_job = dg.define_asset_job(
     "score_comments",
-    selection=dg.AssetSelection.assets(
-        comment_rules, hot_scores, comment_search_index, section_titles, moderator_notices
-    ),
+    selection=dg.AssetSelection.assets(comment_rules, hot_scores, comment_search_index, moderator_notices),
     owners=owners(),
     tags=tags_of("comments_sweep"),
     description=page_text(
         "Scores the sections that were active within a week, publishes their lists, adds new "
-        "comments to the search index, updates titles from Douban, and tells moderators what waits. Every ten minutes."
+        "comments to the search index, and tells moderators what waits. Every ten minutes."
     ),
 )
 
@@ -63,7 +58,6 @@ report_job = dg.define_asset_job(
     "report_comments",
     selection=dg.AssetSelection.assets(
         mac_comment_import,
-        mac_comment_export,
         comment_factors,
         impression_rollup,
         capacity_report,
@@ -259,15 +253,20 @@ def write_back(
     else:
         found = export.run(batch, operator, services.clock.now(), dry_run=config.dry_run)
     context.log.info(f"{found.compared} compared, {found.written} written, {found.skipped} left alone")
-    context.add_output_metadata({"dry_run": config.dry_run, **export_metadata(found)})
+    rows = [
+        {"CMS 评论": row.number, "评论": row.comment_id, "原值": row.old, "新值": row.new, "不写的原因": row.refusal}
+        for row in found.rows
+    ]
+    counts = {"compared": found.compared, "written": found.written, "skipped": found.skipped}
+    context.add_output_metadata({"dry_run": config.dry_run, **counts, "rows": run_table(rows, most=_SHOWN)})
 
 
 _EXPORT = page_text(
     """\
-Write status and counts back to the CMS's own comments.
+Write the status of comments back to the CMS's own.
 
-Only four columns of comments imported from the CMS are written, where the CMS still has the values that were imported
-or written last. With `dry_run: true` only the differences are shown; `action: undo` reverts a batch.
+Only the status of comments imported from the CMS is written; the worker does so within a minute after a decision. With
+`dry_run: true` only the differences are shown; `action: undo` reverts a batch.
 """
 )
 
@@ -275,7 +274,7 @@ export_comments = person_job(
     write_back,
     name="export_comments",
     manual=_EXPORT,
-    writes=page_text("Four columns of the CMS's own comments. A dry run (the default) only shows the differences."),
+    writes=page_text("The status of the CMS's own comments. A dry run (the default) only shows the differences."),
     when=page_text("Before and after the export is switched on, and to take a batch back."),
     examples={
         "试算": {},

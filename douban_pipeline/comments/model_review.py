@@ -73,10 +73,6 @@ class ModelReviewer:
     """Has a model judge recently published comments.
 
     Args:
-        engine: Database of the tables.
-        clock: Source of the current time.
-        owner: Owner of the shards whose comments are judged.
-        model: The model.
         minutes: Maximum age of comments that are judged.
     """
 
@@ -188,12 +184,7 @@ _SYSTEM = (
 
 
 class LanguageReviewer:
-    """Judges texts, see `model_review.TextModel`; rate limit and daily tokens are per process.
-
-    Args:
-        settings: Settings of the model, its key and its limits.
-        clock: Source of the current time.
-    """
+    """Judges texts, see `model_review.TextModel`; rate limit and daily tokens are per process."""
 
     def __init__(self, settings: CommentsSettings, clock: Clock) -> None:
         seconds = REVIEW_SECONDS

@@ -26,10 +26,6 @@ class PlannedChange:
     """Planned effect of a decision on one comment.
 
     Attributes:
-        comment_id: Id of the comment.
-        section_id: Id of its section.
-        text: Its text.
-        current: Its current status.
         refusal: Why the decision would change nothing; empty where it would.
     """
 

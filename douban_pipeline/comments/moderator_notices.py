@@ -30,8 +30,6 @@ class NoticeReport:
     """Result of a call.
 
     Attributes:
-        waiting: Comments that wait.
-        told: Channels that were told now.
         problems: Why others were not, by channel.
     """
 

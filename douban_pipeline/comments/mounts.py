@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from douban_pipeline.comments.settings import load_settings
@@ -22,5 +23,8 @@ def mounts(guard: GuessGuard) -> Iterator[Mount]:
     from douban_pipeline.comments.api.routes import PUBLIC, comments_router
     from douban_pipeline.comments.services import open_services
 
-    router, context = comments_router(open_services(load_settings(), "service").ready(), guard)
+    services = open_services(load_settings(), "service").ready()
+    if services.lists is None:
+        logging.getLogger(__name__).warning(services.settings.without_redis)
+    router, context = comments_router(services, guard)
     yield Mount("comments", router, public=PUBLIC, origins=context.settings.allowed_origins, problem=context.problem)

@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from sqlalchemy import URL, Engine, make_url, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.comments import films
-from douban_pipeline.comments.cms_export import COLUMNS
+from douban_pipeline.comments.cms_export import COLUMN
 from douban_pipeline.comments.identity import USER_COLUMNS
-from douban_pipeline.comments.section_titles import library_tables
 from douban_pipeline.comments.services import CommentsServices
-from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.events import oldest_pending
 from douban_pipeline.comments.store.moderator_tables import address
 from douban_pipeline.comments.store.shards import working
@@ -21,19 +18,15 @@ from douban_pipeline.comments.store.tables import event
 from douban_pipeline.comments.types import EventKind, Rank
 from douban_pipeline.core.check_results import CheckResult, reached
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.grants import MYSQL, grant, server_grant
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.operations import Operations
-from douban_pipeline.core.other_databases import OtherDatabases
 from douban_pipeline.core.settings_base import BASE_PREFIX
-from douban_pipeline.core.system import installed_names
 
 _BEAT = timedelta(seconds=10)
 """Age from which a worker's heartbeat is ignored."""
 _RECENT, _MANY = 50, 5
 """How many of the latest comments are looked at; visitors of whom it is unlikely that they share an address."""
-_LIBRARY_SECONDS = 10.0
 _LONGEST_WAIT = timedelta(minutes=1)
 
 
@@ -62,9 +55,7 @@ class CommentsOperations(Operations):
         if url and not url.startswith("unix:"):
             yield reached("redis", settings.variable("redis_url"), url)
         elif not url:
-            variable = settings.variable("redis_url")
-            none = terminal_text("{variable} names none: the database answers").format(variable=variable)
-            yield CheckResult("redis", "ok", none)
+            yield CheckResult("redis", "ok", settings.without_redis)
         ways = {
             terminal_text("tokens"): bool(settings.token_secret.get_secret_value()),
             terminal_text("the CMS's login"): settings.cms_login,
@@ -80,10 +71,9 @@ class CommentsOperations(Operations):
             remedy = terminal_text("set one of {variables}").format(variables=variables)
             yield CheckResult("visitors", "warn", terminal_text("nobody may write"), remedy)
         yield from _addresses(engine)
-        yield from _titles(settings, engine)
 
     def grants(self, services: CommentsServices, user: str, host: str) -> Iterator[str]:
-        """Yield the privileges that the settings require: CMS comments, users and videos, titles, the binary log."""
+        """Yield the privileges that the settings require: CMS comments, users and videos, the binary log."""
         settings = services.settings
         own, library = make_url(settings.tables_url), settings.library_url.get_secret_value()
         prefix = settings.table_prefix
@@ -96,24 +86,12 @@ class CommentsOperations(Operations):
                 yield server_grant("REPLICATION SLAVE, REPLICATION CLIENT", user=user, host=host)
         if library and make_url(library).get_backend_name() in MYSQL:
             rights = ["SELECT"] if settings.import_batch or settings.export else []
-            rights += [f"UPDATE ({', '.join(COLUMNS)})"] if settings.export else []
+            rights += [f"UPDATE ({COLUMN})"] if settings.export else []
             database = make_url(library).database or ""
             if rights:
                 yield grant(", ".join(rights), database, f"{prefix}comment", user=user, host=host)
             columns = ", ".join(films.COLUMNS)
             yield grant(f"SELECT ({columns})", database, f"{prefix}vod", user=user, host=host)
-
-    def rights_on_others(self, services: CommentsServices) -> Iterator[tuple[str, str, str]]:
-        """Yield what is read of the library's own tables: titles of subjects."""
-        settings = services.settings
-        library = settings.library_url.get_secret_value()
-        if not library or not settings.titles_from_douban or "douban" not in installed_names():
-            return
-        url = make_url(library)
-        if url.get_backend_name() in MYSQL:
-            for table in library_tables(settings.table_prefix):
-                columns = ", ".join(column.name for column in table.c)
-                yield f"SELECT ({columns})", url.database or "", table.name
 
 
 OPERATIONS = CommentsOperations()
@@ -135,36 +113,6 @@ def _addresses(engine: Engine) -> Iterator[CheckResult]:
         variable = f"{BASE_PREFIX}SERVE_PROXIES"
         remedy = terminal_text("if that is your proxy, name it in {variable}").format(variable=variable)
         yield CheckResult("addresses", "warn", problem, remedy)
-
-
-def _titles(settings: CommentsSettings, engine: Engine) -> Iterator[CheckResult]:
-    """Check that the library's tables can be read, where sections are configured to show Douban's titles."""
-    url, setting = settings.library_url.get_secret_value(), settings.variable("library_url")
-    if not settings.titles_from_douban or not url:
-        return
-    others = OtherDatabases(engine, seconds=_LIBRARY_SECONDS)
-    try:
-        for table in library_tables(settings.table_prefix):
-            found = others.engine_with(table, url, setting=setting)
-            if found is None:
-                none = terminal_text("there is no table {table} in {setting}").format(table=table.name, setting=setting)
-                yield CheckResult("titles", "ok", terminal_text("{none}: no titles from Douban").format(none=none))
-                return
-            with reading(found) as connection:
-                connection.execute(select(table).limit(1))
-    except (DatabaseError, SQLAlchemyError) as error:
-        reason = str(getattr(error, "orig", None) or error).strip()[:300]
-        problem = terminal_text("the library's tables cannot be read: {reason}").format(reason=reason)
-        command = "`douban-pipeline grants --system comments`"
-        switch = settings.variable("titles_from_douban")
-        remedy = terminal_text("look at {setting}, grant what {command} prints, or set {switch}=false").format(
-            setting=setting, command=command, switch=switch
-        )
-        yield CheckResult("titles", "warn", problem, remedy)
-    else:
-        yield CheckResult("titles", "ok", terminal_text("the library's titles can be read"))
-    finally:
-        others.close()
 
 
 def _place(url: URL) -> tuple[str | None, int | None, str | None]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from douban_pipeline.comments import answers
 from douban_pipeline.comments.cache.lists import CachedPage, ListName, RedisLists
 from douban_pipeline.comments.sites import Site
 from douban_pipeline.comments.store import comment_lists as store
@@ -69,7 +70,7 @@ def cursor_of(place: CommentPlace) -> str:
     return f"{place.key}.{place.comment_id}"
 
 
-def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | None, size: int) -> dict[str, Any]:
+def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | None, size: int) -> answers.Roots:
     """Return the shared part of a page of a section.
 
     Pinned comments are before the first page, and in no page of the order.
@@ -91,7 +92,7 @@ def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | N
             connection, section_id, [number for number in views if views[number].child_visible], PREVIEW
         )
 
-    def item(number: int) -> dict[str, Any]:
+    def item(number: int) -> answers.Root:
         return {**_item(views[number]), "preview": [_reply(view) for view in below.get(number, ()) if view.is_shown]}
 
     return {
@@ -103,7 +104,7 @@ def read_roots(site: Site, target: Target, order: Order, after: CommentPlace | N
     }
 
 
-def read_replies(site: Site, root_id: int, after: CommentPlace | None, size: int) -> dict[str, Any]:
+def read_replies(site: Site, root_id: int, after: CommentPlace | None, size: int) -> answers.Replies:
     """Return a page of the replies to a root, oldest first.
 
     Raises:
@@ -119,7 +120,7 @@ def read_replies(site: Site, root_id: int, after: CommentPlace | None, size: int
     return {"root": _item(root), "items": items, "next": None if ended or not places else cursor_of(places[-1])}
 
 
-def read_dialog(site: Site, comment_id: int, after: CommentPlace | None, size: int) -> dict[str, Any]:
+def read_dialog(site: Site, comment_id: int, after: CommentPlace | None, size: int) -> answers.Dialog:
     """Return a page of the dialog that a reply belongs to, oldest first.
 
     Raises:
@@ -153,9 +154,9 @@ def for_phones(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, **lists, **({"root": item(body["root"])} if "root" in body else {})}
 
 
-def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
+def read_counts(site: Site, targets: Sequence[Target]) -> list[answers.Count]:
     """Return the number of comments shown for each target; 0 where there is no section."""
-    found = []
+    found: list[answers.Count] = []
     with reading(site.engine) as connection:
         for target in targets:
             section = find_section(connection, target.type, target.object_id)
@@ -165,14 +166,14 @@ def read_counts(site: Site, targets: Sequence[Target]) -> list[dict[str, Any]]:
     return found
 
 
-def read_comments(site: Site, ids: Sequence[int]) -> list[dict[str, Any]]:
+def read_comments(site: Site, ids: Sequence[int]) -> list[answers.Shown]:
     """Return those of the given comments that are shown, without personal data."""
     with reading(site.engine) as connection:
         views = _shown(connection, ids)
     return [_item(view) for view in views.values()]
 
 
-def read_personal(site: Site, actor: Actor, section_id: int, ids: Collection[int]) -> dict[str, Any]:
+def read_personal(site: Site, actor: Actor, section_id: int, ids: Collection[int]) -> answers.Personal:
     """Return the personal part of a page: the actor's votes, and their comments that wait for review."""
     with reading(site.engine) as connection:
         votes = store.votes_of(connection, actor.key, ids)
@@ -240,7 +241,7 @@ def _shown(connection: Connection, ids: Sequence[int]) -> dict[int, CommentView]
     return {number: views[number] for number in ids if number in views and views[number].is_shown}
 
 
-def _section(section: Any) -> dict[str, Any]:
+def _section(section: Any) -> answers.Section:
     return {
         "id": str(section["section_id"]),
         "type": section["type"],
@@ -258,13 +259,13 @@ def _name_of(publisher_id: int, meta: Mapping[str, Any]) -> str:
     return str(meta.get("name") or (f"用户{publisher_id}" if publisher_id else "游客"))
 
 
-def _reply(view: CommentView) -> dict[str, Any]:
+def _reply(view: CommentView) -> answers.Reply:
     """Return a reply, with the name of whom it replies to (`reply_to`), unless that is the root."""
     above = None if view.above_id is None else _name_of(view.above_id, view.above_meta or {})
     return {**_item(view), "reply_to": above}
 
 
-def _item(view: CommentView) -> dict[str, Any]:
+def _item(view: CommentView) -> answers.Shown:
     return {
         "id": str(view.comment_id),
         "root": str(view.root_id) if view.root_id else None,

@@ -48,10 +48,8 @@ class Decoration(_PlugAnswer):
     """Decorations of a user.
 
     Attributes:
-        badge: A few characters beside the name.
         color: Colour of the badge, ``#rrggbb``; empty for the page's own.
         avatar: Address of a picture, ``https://…`` or a path of the site; empty for none.
-        frame: Address of the avatar's frame, in the same form.
     """
 
     badge: str = Field("", max_length=20)
@@ -65,12 +63,7 @@ class _Decorations(_PlugAnswer):
 
 
 class Judgement(_PlugAnswer):
-    """A model's judgement of one text.
-
-    Attributes:
-        verdict: The verdict.
-        reason: Its reason, shown to reviewers.
-    """
+    """A model's judgement of one text."""
 
     verdict: TextVerdict
     reason: str = Field("", max_length=300)
@@ -85,7 +78,6 @@ class SitePlugs:
             with the fields of `Decoration`.
         review_url: ``POST {"id": "…", "text": "…"}`` answers ``{"verdict": "pass|review|reject", "reason": "…"}``.
         token: Bearer token sent to all of them; empty sends none.
-        seconds: Time limit of an answer.
     """
 
     def __init__(

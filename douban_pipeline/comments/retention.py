@@ -25,10 +25,6 @@ _KEEPER = Actor("retention", rank=Rank.AUTOMATION)
 def forget_expired(services: CommentsServices, *, dry_run: bool) -> dict[str, int]:
     """Delete what is older than the retention, and have workers erase the texts of comments removed before it.
 
-    Args:
-        services: The comment system.
-        dry_run: Only count.
-
     Returns:
         How many rows of each kind were deleted, or would be; of texts how many erasures were requested.
     """

@@ -7,7 +7,7 @@ again after it is published, see `comments.model_review`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -71,10 +71,8 @@ class SafetyReview:
     """Reviews texts.
 
     Args:
-        words: Word lists.
         per_minute: Maximum number of comments of an author within a minute; more are refused; 0 for no limit.
         links: Number of links from which a text requires review; 0 for no limit.
-        guest_links: The same for the text of a guest.
     """
 
     words: WordLists = field(default_factory=WordLists)
@@ -131,25 +129,26 @@ def _mask(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join(letters)
 
 
-def read_word_lists(settings_file: Path | None, black_file: Path | None) -> WordLists:
-    """Return the CMS's own lists from its PHP files ``maccms.php`` and ``blacks.php`` in ``application/extra``.
+def read_word_lists(folder: Path | None) -> WordLists:
+    """Return the CMS's own lists from its PHP files ``maccms.php`` and, if there is one, ``blacks.php``.
 
     ``filter_words`` of the first are the words that ``mac_filter_words`` masks with asterisks; of the second,
     ``black_keyword_list`` requires review and ``black_ip_list`` refuses.
 
+    Args:
+        folder: The CMS's ``application/extra``; None for empty lists.
+
     Raises:
-        OSError: A given file cannot be read.
+        OSError: A file cannot be read.
     """
-    masked: Collection[str] = ()
-    reviewed: Collection[str] = ()
-    ips: Collection[str] = ()
-    if settings_file is not None:
-        content = settings_file.read_text(encoding="utf-8", errors="replace")
-        found = re.search(rf"'filter_words'\s*=>\s*{_STRING}", content)
-        masked = _unescape(found.group(1)).split(",") if found else ()
-    if black_file is not None:
-        content = black_file.read_text(encoding="utf-8", errors="replace")
-        reviewed, ips = (_php_list(content, name) for name in ("black_keyword_list", "black_ip_list"))
+    if folder is None:
+        return WordLists()
+    content = (folder / "maccms.php").read_text(encoding="utf-8", errors="replace")
+    found = re.search(rf"'filter_words'\s*=>\s*{_STRING}", content)
+    masked = _unescape(found.group(1)).split(",") if found else ()
+    black = folder / "blacks.php"
+    content = black.read_text(encoding="utf-8", errors="replace") if black.exists() else ""
+    reviewed, ips = (_php_list(content, name) for name in ("black_keyword_list", "black_ip_list"))
     return WordLists(
         tuple(word.strip() for word in masked if word.strip()),
         tuple(word.strip() for word in reviewed if word.strip()),

@@ -46,6 +46,12 @@ PLUG_SECONDS = 1.0
 LINKS_TO_REVIEW = 2
 """Number of links from which a comment waits for review: one may be a reference."""
 
+GUEST_LINKS_TO_REVIEW = 1
+"""Number of links from which a guest's comment waits for review."""
+
+REPORTS_TO_REVIEW = 5
+"""Number of reports from which a comment waits for review."""
+
 LIST_SECONDS = 600
 """Seconds after which a list without additions expires."""
 
@@ -67,8 +73,6 @@ class CommentIds:
     """Generates comment ids under a leased node number, and renews the lease when ids are requested.
 
     Args:
-        engine: Database that holds the lease.
-        clock: Source of the current time.
         owner: Owner of the lease; a process that has the same name later, as in a restarted container, is another one.
     """
 
@@ -189,12 +193,11 @@ class CommentsServices(Platform):
             OSError: A word list cannot be read.
         """
         settings = self.settings
-        files = [Path(name) if name else None for name in (settings.words_file, settings.blacks_file)]
         review = SafetyReview(
-            read_word_lists(*files),
+            read_word_lists(Path(settings.words_folder) if settings.words_folder else None),
             per_minute=settings.publish_per_minute,
             links=LINKS_TO_REVIEW,
-            guest_links=settings.guest_links_to_review,
+            guest_links=GUEST_LINKS_TO_REVIEW,
         )
         return Worker(
             self.engine,
@@ -202,10 +205,9 @@ class CommentsServices(Platform):
             self.owner,
             review,
             () if self.lists is None else (self._follower(self.lists),),
-            lease=settings.lease,
             batch=WORKER_BATCH,
             threads=1 if self.engine.dialect.name == "sqlite" else WORKER_THREADS,
-            reports_to_review=settings.reports_to_review,
+            reports_to_review=REPORTS_TO_REVIEW,
             heat=TouchedHeat(self.engine, settings.heat_weights),
         )
 
@@ -214,7 +216,6 @@ def open_services(settings: CommentsSettings, role: str = "terminal", clock: Clo
     """Return the services for ``settings``; connections are opened on first use.
 
     Args:
-        settings: The settings.
         role: Role of the process, such as worker or service; two roles in one process have different owner names.
         clock: Source of the current time; by default the system's.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -85,28 +84,18 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
     api_keys: SecretStr = Field(
         SecretStr(""), description="Keys of other servers, each NAME=KEY:REQUESTS_A_MINUTE, separated by blanks."
     )
-    hot_per_second: int = Field(50, ge=1, le=100_000, description="Requests per second from which a section is hot.")
-    local_ms: int = Field(
-        250, ge=0, le=10_000, description="Milliseconds for which a hot section's page is cached; 0: never."
-    )
     read_sites: SecretStr = Field(
         SecretStr(""), description="Read replicas, each NAME=DATABASE_URL,REDIS_URL, separated by blanks."
     )
-    words_file: str = Field(
-        "", description="The CMS's application/extra/maccms.php, whose filter_words are masked; empty means none."
-    )
-    blacks_file: str = Field(
+    words_folder: str = Field(
         "",
-        description="Its application/extra/blacks.php: its words send comments to review, its addresses are refused.",
+        description=(
+            "The CMS's application/extra: filter_words of its maccms.php are masked, words of its blacks.php send "
+            "comments to review, addresses there are refused; empty means none."
+        ),
     )
     publish_per_minute: int = Field(
         10, ge=0, le=10_000, description="Maximum comments of a user within a minute; more are refused; 0: no limit."
-    )
-    reports_to_review: int = Field(
-        5, ge=0, le=10_000, description="Number of reports from which a comment waits for review; 0: never."
-    )
-    guest_links_to_review: int = Field(
-        1, ge=0, le=100, description="Number of links from which a guest's comment waits for review; 0: never."
     )
     friends_url: str = Field("", description="Service that returns a user's friends (GET ?user=ID); empty means none.")
     decorations_url: str = Field("", description="Service that returns users' badges (POST); empty means none.")
@@ -115,10 +104,6 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
     review_by_llm: bool = Field(
         False, description="Whether the language model of LLM_URL reviews comments; REVIEW_URL takes precedence."
     )
-    worker_lease_seconds: int = Field(
-        30, ge=5, le=3600, description="Seconds after which the leases of a silent worker expire."
-    )
-
     heat_weights: dict[str, float] = Field(
         default_factory=dict, description="Weights of the score that differ from the defaults, as JSON."
     )
@@ -136,16 +121,7 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
         description="Channels that notify moderators of waiting comments: robots, webhooks, mail; empty means none.",
     )
     export: bool = Field(
-        False, description="Whether status (in a minute) and counts (hourly) are written back to the CMS's comments."
-    )
-    titles_from_douban: bool = Field(
-        True, description="Set titles of video sections from Douban, where the library has a confirmed link."
-    )
-    node_pages: float = Field(
-        500.0, gt=0, le=1_000_000, description="Measured pages per second that one process of the service serves."
-    )
-    worker_events: float = Field(
-        500.0, gt=0, le=1_000_000, description="Measured events per second that one worker applies."
+        False, description="Whether the status of comments is written back to the CMS's, within a minute."
     )
 
     @field_validator("heat_weights")
@@ -224,14 +200,17 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
         return value
 
     @property
+    def without_redis(self) -> str:
+        """What holds where no Redis is named, and the remedy."""
+        variable = self.variable("redis_url")
+        return terminal_text("no Redis: the database answers everything; name one with {variable}=redis://…").format(
+            variable=variable
+        )
+
+    @property
     def allowed_origins(self) -> frozenset[str]:
         """Origins of other sites whose pages may call the API."""
         return frozenset(self.origins.casefold().split())
-
-    @property
-    def lease(self) -> timedelta:
-        """Duration of a shard lease, after which a silent worker loses its shards."""
-        return timedelta(seconds=self.worker_lease_seconds)
 
 
 def read_api_keys(text: str) -> dict[str, tuple[str, int]]:

@@ -43,8 +43,6 @@ class Sites:
     """The replicas, the preferred one first.
 
     Args:
-        sites: At least one.
-        clock: Source of the current time.
         max_lag: Maximum lag of a replica before another one is read; None if there is only the primary database, which
             never lags.
     """

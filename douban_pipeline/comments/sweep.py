@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from douban_pipeline.comments import explanations
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.scoring.sections import ScoredSection, active_sections, score_active, score_section
 from douban_pipeline.comments.services import CommentsServices
@@ -38,14 +35,3 @@ def rebuild(services: CommentsServices, section_id: int) -> ScoredSection:
     with reading(services.engine) as connection:
         policy = policies.policy_of(connection, section_id, services.settings.heat_weights)
     return score_section(services.engine, services.heat_lists, section_id, policy, services.clock.now())
-
-
-def explain_places(services: CommentsServices, section_id: int, places: Sequence[int]) -> dict[int, list[str]]:
-    """Return by place, counted from 1, the explanation of its comment's rank as visitors see it, in Chinese sentences.
-
-    Raises:
-        ProblemsError: There is no such section or place, or a rule cannot be applied.
-    """
-    weights = services.settings.heat_weights
-    with reading(services.engine) as connection:
-        return explanations.explain_places(connection, services.lists, section_id, places, weights)

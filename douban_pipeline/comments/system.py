@@ -10,5 +10,5 @@ SYSTEM = System(
     operations=SystemPart("douban_pipeline.comments.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.comments.mounts:mounts"),
     commands=SystemPart("douban_pipeline.comments.commands:commands"),
-    libraries=("ahocorasick", "redis", "rule_engine"),
+    libraries=("ahocorasick", "jwt", "redis", "rule_engine"),
 )

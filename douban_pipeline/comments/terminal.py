@@ -45,8 +45,7 @@ def work(*, once: bool) -> None:
         stopped = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stopped.set())
-        without = terminal_text("no Redis: the database answers everything")
-        lists = terminal_text("lists in Redis") if services.lists is not None else without
+        lists = terminal_text("lists in Redis") if services.lists is not None else services.settings.without_redis
         line = terminal_text("comment worker, {lists}; Ctrl-C stops").format(lists=lists)
         console.print(line, highlight=False, soft_wrap=True)
         try:

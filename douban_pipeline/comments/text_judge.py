@@ -24,8 +24,6 @@ class TextJudge:
     """Reviews texts before the transaction that publishes them begins, because a review may be slow.
 
     Args:
-        engine: Database of the tables.
-        clock: Source of the current time.
         review: The review with the words of the CMS's files; those that moderators set are added.
     """
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
+from douban_pipeline.comments.answers import Piece
 from douban_pipeline.comments.types import BIGGEST_ID
 
 _PIECE = re.compile(
@@ -16,14 +16,14 @@ _AUTHORITY = re.compile(r"[\w.\-]+(?::\d{1,5})?|\[[0-9a-fA-F:.]+\](?::\d{1,5})?"
 _TRAILING = ".,!?;:)]"
 
 
-def pieces(text: str) -> list[dict[str, Any]]:
+def pieces(text: str) -> list[Piece]:
     """Return a text as pieces: ``{"text"}``, ``{"emoji"}``, ``{"link", "host"}``, ``{"at", "user"}``.
 
     ``||…||`` is a spoiler (``{"text", "spoiler"}``), 1:02:03 a moment of the video (``{"text", "seconds"}``).
 
     ``[em:N]`` is an emoji of the CMS. ``@name:12`` mentions user 12; without an id nobody is notified.
     """
-    found: list[dict[str, Any]] = []
+    found: list[Piece] = []
 
     def words(part: str) -> None:
         if part and found and found[-1].keys() == {"text"}:

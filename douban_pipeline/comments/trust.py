@@ -56,7 +56,6 @@ class CurrentLevel:
     """A level in force.
 
     Attributes:
-        level: The level.
         reason: Why, as the moderator wrote it; a banned user is told.
         until: When it ends; None for never.
     """

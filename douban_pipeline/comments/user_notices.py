@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Literal
 
 from sqlalchemy import Connection, RowMapping, select, update
 
+from douban_pipeline.comments import answers
 from douban_pipeline.comments.store import comment_lists as store
 from douban_pipeline.comments.store import tables
 from douban_pipeline.comments.store.comment_lists import CommentView
@@ -19,13 +20,17 @@ COUNTED = 100
 """Maximum number of unread notices that are counted; pages show 99+ from there."""
 _OWN = ("status", "refused")
 """Kinds of notices about the reader's own comments."""
-STATES = {CommentStatus.NORMAL: "shown", CommentStatus.REVIEW: "waiting", CommentStatus.DELETED: "deleted"}
+STATES: dict[CommentStatus, Literal["shown", "waiting", "deleted"]] = {
+    CommentStatus.NORMAL: "shown",
+    CommentStatus.REVIEW: "waiting",
+    CommentStatus.DELETED: "deleted",
+}
 """What a comment's author is told of its status."""
 
 
 def read_notices(
     connection: Connection, user_id: int, before: int | None, size: int, *, unread: bool = False
-) -> dict[str, Any]:
+) -> answers.Notices:
     """Return a page of a user's notices, newest first, and the cursor of the next page.
 
     A page may have fewer than ``size`` items where comments are gone; it is the last one if ``next`` is None.
@@ -41,7 +46,7 @@ def count_unread(connection: Connection, user_id: int) -> int:
     return sum(1 for _ in _items(connection, user_id, rows))
 
 
-def _items(connection: Connection, user_id: int, rows: Sequence[RowMapping]) -> Iterable[dict[str, Any]]:
+def _items(connection: Connection, user_id: int, rows: Sequence[RowMapping]) -> Iterable[answers.Notice]:
     ids = {row["comment_id"] for row in rows}
     views = store.get_comments(connection, ids)
     shown = store.shown_ids(connection, ids)
@@ -69,7 +74,7 @@ def _items(connection: Connection, user_id: int, rows: Sequence[RowMapping]) -> 
         }
 
 
-def _by(row: RowMapping, view: CommentView | None) -> dict[str, Any] | None:
+def _by(row: RowMapping, view: CommentView | None) -> answers.Who | None:
     """Return the user who caused a notice; None where the site decided."""
     user = row["actor"].removeprefix("u:")
     if row["kind"] in _OWN or not user.isdecimal():
@@ -79,7 +84,7 @@ def _by(row: RowMapping, view: CommentView | None) -> dict[str, Any] | None:
     return {"id": user, "name": name or f"用户{user}"}
 
 
-def _comment(view: CommentView, user_id: int) -> dict[str, Any]:
+def _comment(view: CommentView, user_id: int) -> answers.NoticeComment:
     return {
         "id": str(view.comment_id),
         "root": str(view.root_id) if view.root_id else None,
@@ -98,11 +103,8 @@ def select_notices(
     """Return notices of a user, newest first.
 
     Args:
-        connection: Connection to the database.
-        user_id: Id of the user.
         before: Exclusive upper bound of notice ids; None for none.
         most: Maximum number of notices.
-        unread: Whether only unread ones are returned.
     """
     query = select(notice).where(_C.user_id == user_id).order_by(_C.notice_id.desc()).limit(most)
     if before is not None:

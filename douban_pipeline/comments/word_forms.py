@@ -153,9 +153,6 @@ class WordFinder:
 
     Words of letters are found among a text's letters (Aho-Corasick), whatever is put between them, as far as
     `_is_disguise` takes it for a disguise and not for the end of a phrase. Words with other signs are found as written.
-
-    Args:
-        words: The list.
     """
 
     def __init__(self, words: Iterable[str]) -> None:

@@ -68,15 +68,8 @@ class Worker:
     """Applies events until it is stopped.
 
     Args:
-        engine: Database of the tables.
-        clock: Source of the current time.
         owner: Owner of the shard leases; `core.owner` names processes.
-        review: Reviews texts.
-        followers: Consumers of the applied events.
-        lease: Duration of a shard lease.
         batch: Maximum number of events per transaction.
-        threads: Number of shards processed concurrently.
-        reports_to_review: Number of reports after which a comment waits for review.
         heat: Computes the heat of new and touched comments; without it they keep theirs until a sweep.
     """
 
@@ -106,7 +99,6 @@ class Worker:
         """Work until ``stopped`` is set, then release the shards. While the database fails, wait for it and try again.
 
         Args:
-            stopped: Event that ends the loop.
             pause: Minimum seconds between two polls, unless a batch was full; events that arrive within it share one
                 transaction. A poll that found nothing is followed by a longer wait, where there are wake-ups.
             wait: Waits for wake-ups; returns after ``pause`` seconds if none arrives.

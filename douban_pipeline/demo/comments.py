@@ -163,10 +163,10 @@ def run_section(home: Path, instance: dg.DagsterInstance, console: Console, comm
 @contextmanager
 def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iterator[_Stage]:
     from douban_pipeline.comments.api.routes import PUBLIC, comments_router
-    from douban_pipeline.comments.embedded import embedded_redis
     from douban_pipeline.comments.services import open_services
     from douban_pipeline.comments.settings import CommentsSettings
     from douban_pipeline.core.mounts import Mount
+    from douban_pipeline.demo.embedded_redis import embedded_redis
     from douban_pipeline.serve.app import create_app
     from douban_pipeline.serve.settings import ServeSettings
 
@@ -186,12 +186,12 @@ def _stage(folder: Path, instance: dg.DagsterInstance, console: Console) -> Iter
             admin_token=SecretStr(admin),
             api_keys=SecretStr(f"{_SERVER}={key}:1000"),
             read_sites=SecretStr(""),
-            local_ms=0,
         )
         services = open_services(settings, "demo")
         stack.callback(services.close)
         services.ready()
         router, context = comments_router(services)
+        context.local_ms = 0
         stack.callback(context.close)
         app = create_app(ServeSettings(token=SecretStr("")), [Mount("comments", router, public=PUBLIC)])
         base = stack.enter_context(_served(app))

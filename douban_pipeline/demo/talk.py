@@ -84,7 +84,6 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Demo
         token_secret=SecretStr(secrets.token_urlsafe(24)),
         cms_login=False,
         publish_per_minute=0,
-        local_ms=0,
     )
     services = open_services(settings, "demo").ready()
     try:
@@ -137,6 +136,7 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Demo
 def _served(services: CommentsServices) -> Iterator[httpx.Client]:
     """Yield a client of the service, which runs on a free port during the block."""
     router, context = comments_router(services)
+    context.local_ms = 0
     app = create_app(ServeSettings(), [Mount("comments", router, public=PUBLIC, problem=context.problem)])
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off"))
     with socket.create_server(("127.0.0.1", 0)) as listener:

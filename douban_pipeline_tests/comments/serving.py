@@ -31,7 +31,7 @@ from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
-SECRET = "a-secret-of-the-site-0123456789"
+SECRET = "a-secret-of-the-site-0123456789-01"
 ADMIN = "an-operator-0123456789"
 AUDIT = "an-auditor-0123456789"
 KEY = "a-server-key-0123456789"
@@ -100,7 +100,6 @@ def served(home: Path, guard: GuessGuard | None = None, **values: Any) -> Iterat
         "admin_token": ADMIN,
         "audit_token": AUDIT,
         "api_keys": f"site={KEY}:1000",
-        "local_ms": 0,
         "publish_per_minute": 0,
         "cms_login": False,
         **values,
@@ -110,7 +109,7 @@ def served(home: Path, guard: GuessGuard | None = None, **values: Any) -> Iterat
     router, context = comments_router(services, guard)
     # A crowded machine takes its time; what limits are for is tested where they are the subject.
     patient = {name: replace(each, seconds=100.0) for name, each in DEPENDENCIES.items()}
-    context.dependencies = Dependencies(patient)
+    context.dependencies, context.local_ms = Dependencies(patient), 0
     app = create_app(
         ServeSettings(_env_file=None, token="a-token-of-the-service-0123"),
         [Mount("comments", router, public=PUBLIC, origins=context.settings.allowed_origins, problem=context.problem)],

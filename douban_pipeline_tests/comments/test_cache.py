@@ -156,7 +156,7 @@ def test_a_list_that_redis_evicted_does_not_seem_to_end(served):
     score_section(place.engine, lists.heat, place.section_id, Policy(), place.clock.now())
     site = Site("here", place.engine, lists)
     first = read_roots(site, Target(1, 7), Order.HEAT, None, 2)
-    [segment] = [key for key in lists._client.scan_iter() if re.search(r":heat:\w+:0$", key)]
+    [segment] = [key for key in lists._client.scan_iter(f"{lists._prefix}*") if re.search(r":heat:\w+:0$", key)]
     lists._client.delete(segment)
     rest = read_roots(site, Target(1, 7), Order.HEAT, place_of(first["next"]), 9)
     assert {int(item["id"]) for item in [*first["items"], *rest["items"]]} == {*roots}

@@ -32,7 +32,7 @@ def test_what_waits_is_applied_once(tmp_path, call):
 
 
 def test_a_list_of_words_that_is_missing_is_named(tmp_path, call):
-    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_COMMENTS_WORDS_FILE": str(tmp_path / "none.php")}
+    given = {"DOUBAN_PIPELINE_HOME": str(tmp_path), "DOUBAN_PIPELINE_COMMENTS_WORDS_FOLDER": str(tmp_path / "none")}
     refused = call("comment-worker", "--once", **given)
     assert refused.status == 2
-    assert "none.php" in refused.said
+    assert "maccms.php" in refused.said

@@ -145,7 +145,7 @@ def test_reports_show_factors_capacity_and_what_waits(services, instance):
     [(0.0, 0.0, 1, 1), (1.0, 10.0, 1, 1), (70.0, 70.0, 1, 1), (70.1, 70.1, 2, 2), (700.0, 7000.0, 100, 10)],
 )
 def test_capacity_by_hand(events, pages, nodes, workers):
-    found = capacity.capacity(events, pages, node_pages=500, worker_events=500)
+    found = capacity.capacity(events, pages)
     assert (found.service_nodes, found.workers) == (nodes, workers)
     assert found.hot_pages > 0
 
@@ -198,22 +198,6 @@ def test_a_rule_that_no_longer_holds_stops_the_sweep_before_scores(services, ins
     assert not result.success
     assert "没有名为 gone 的因子" in problem(result)
     assert not result.asset_materializations_for_node("hot_scores")
-
-
-def test_why_a_comment_is_third_is_said_in_sentences(services, instance):
-    ids = planted(services)
-    with services.engine.begin() as connection:
-        connection.execute(update(comment).where(comment.c.comment_id == ids[0]).values(status=2))
-    assert run(services, instance, "score_comments").success
-    said = shown(run(services, instance, "explain_comment_ranks", explain_ranks={"section": 1, "places": [2]}))
-    assert f"评论 {ids[2]}。" in said["why"]
-    assert "第 2 名，共 2 条" in said["why"]
-    assert "低于第 1 名" in said["why"]
-    assert "时间衰减" in said["why"]
-    outside = run(services, instance, "explain_comment_ranks", explain_ranks={"section": 1, "places": [3]})
-    assert "有 2 条评论，没有第 3 名" in problem(outside)
-    unknown = run(services, instance, "explain_comment_ranks", explain_ranks={"section": 7})
-    assert "没有编号为 7 的评论区" in problem(unknown)
 
 
 def test_many_comments_are_decided_at_once_and_taken_back(services, instance):

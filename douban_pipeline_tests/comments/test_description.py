@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from douban_pipeline.comments.api import admin_models, answers
+from douban_pipeline.comments import answers
+from douban_pipeline.comments.api import admin_models
 from douban_pipeline_tests.comments.serving import ADMIN, KEY, Served, served
 
 
@@ -103,9 +104,8 @@ def test_what_is_sent_is_what_is_described(place, operations):
         described = operations[f"{method} {template}"]["responses"][str(answer.status_code)]
         schema = described["content"]["application/json"]["schema"]
         assert {"$ref": f"#/components/schemas/{model.__name__}"} in schema.get("anyOf", [schema]), path
-        found = TypeAdapter(model).validate_json(answer.content)
-        sent, kept = answer.json(), found.model_dump(mode="json", exclude_unset=True)
-        assert kept.keys() == sent.keys(), path
+        kept = TypeAdapter(model).validate_json(answer.content)
+        assert TypeAdapter(model).dump_python(kept, mode="json") == answer.json(), path
 
 
 def test_phones_get_half_as_much_and_what_a_small_list_shows(place):
@@ -142,7 +142,7 @@ def test_a_refusal_is_a_problem_whatever_is_wrong(place, method, path, given, st
     answer = place.call(method, path, headers={"Content-Type": "application/json"}, **given)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answers.ProblemAnswer.model_validate_json(answer.content).status == status
+    assert TypeAdapter(answers.ProblemAnswer).validate_json(answer.content)["status"] == status
 
 
 def test_a_path_names_all_its_methods_to_those_who_use_another(place):

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from douban_pipeline.comments.definitions import build_defs
-from douban_pipeline.comments.experiments.results import USUAL, evaluate
+from douban_pipeline.comments.experiments.jobs import USUAL, evaluate
 from douban_pipeline.comments.heat.experiments import Experiment, Variant
 from douban_pipeline.comments.scoring.policies import find_experiment, policies
 from douban_pipeline.comments.services import CommentsServices, open_services

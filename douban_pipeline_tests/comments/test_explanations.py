@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.comments.scoring.impressions import add_impressions
-from douban_pipeline.comments.sweep import explain_places, rebuild
+from douban_pipeline.comments.sweep import rebuild
 from douban_pipeline_tests.comments.serving import ADMIN, Served, served
 from douban_pipeline_tests.conftest import server_url
 
@@ -101,14 +101,6 @@ def test_what_is_in_no_place_says_why(place):
     assert why(place, roots[44])["why"] == ["已置顶，是第 2 条置顶评论，排在列表之前，不按热度排序。"]
     assert why(place, roots[40])["why"] == ["未显示的评论不在热度列表中。"]
     assert why(place, reply)["why"] == ["回复按楼层排列，不参加热度排序。"]
-
-
-def test_the_job_explains_the_same_places(place):
-    film, _ = busy(place)
-    order = in_order(place, film)
-    said = explain_places(place.services, section_of(place, film), range(1, 44))
-    assert [said[at][0] for at in range(1, 44)] == [f"评论 {comment}。" for comment in order]
-    assert [said[at][1].partition("，")[0] for at in range(1, 44)] == [f"第 {at} 名" for at in range(1, 44)]
 
 
 def test_impressions_since_the_score_are_said_and_change_no_place(place):

@@ -23,7 +23,7 @@ def test_tokens_are_of_one_kind_and_end():
     header, claims, signature = token.split(".")
     levels = [read_token(make_token(7, SECRET, expires, level=each), SECRET, START).level for each in (10**6, -1, "x")]
     assert levels == [32_767, 0, 0]
-    unsigned = make_token(7, "another-secret-0123456789", expires)
+    unsigned = make_token(7, "another-secret-0123456789-01234567", expires)
     none = f"eyJhbGciOiJub25lIn0.{claims}."
     deep = base64.urlsafe_b64encode(b"[" * 60_000).decode()
     for wrong in (

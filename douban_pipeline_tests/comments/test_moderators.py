@@ -206,7 +206,7 @@ def test_a_film_has_its_name_and_poster_from_the_cms(tmp_path):
     own, site, png = f"sqlite:///{tmp_path / 'comments.sqlite'}", Source(), b"\x89PNG\r\n\x1a\n..."
     site.says(png)
     given = {"library_url": library, "database_url": own, "site_url": site.url.rpartition("/")[0]}
-    with closing(site), served(tmp_path, titles_from_douban=False, **given) as place:
+    with closing(site), served(tmp_path, **given) as place:
         first, second = place.section(title=""), place.section(title="")
         for film in (first, second):
             place.publish(2, film, "好看")
@@ -220,6 +220,7 @@ def test_a_film_has_its_name_and_poster_from_the_cms(tmp_path):
         assert (answer.headers["content-type"], answer.content) == ("image/png", png)
         assert site.asked[0][0] == "/a.png"
         assert place.call("GET", "/admin/films/101/poster", ADMIN).status_code == 404
+        assert place.page(first)["section"]["title"] == "长河&落日"
         assert place.call("GET", "/admin/films/100/poster").status_code == 401
 
 

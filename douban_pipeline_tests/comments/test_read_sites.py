@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import make_url, text
 
 from douban_pipeline.comments.cache.lists import ListName
-from douban_pipeline.comments.embedded import embedded_redis, redis_program
 from douban_pipeline.comments.sites import LATE
 from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.comments.store.tables import metadata
 from douban_pipeline.core.database import open_engine
+from douban_pipeline.demo.embedded_redis import embedded_redis, redis_program
 from douban_pipeline_tests.comments.lines import Line
 from douban_pipeline_tests.comments.serving import ADMIN, Served, served
 from douban_pipeline_tests.conftest import new_database

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.comments.api.context import Context
+from douban_pipeline.comments.cache.flights import HotKeys
 from douban_pipeline.comments.cache.lists import open_lists
 from douban_pipeline.comments.sites import LATE
 from douban_pipeline_tests.comments.serving import ADMIN, served
@@ -18,7 +19,8 @@ from douban_pipeline_tests.conftest import server_url
 
 
 def test_a_hot_section_is_served_from_a_copy_with_personal_things_laid_over(tmp_path):
-    with served(tmp_path, hot_per_second=2, local_ms=10_000) as place:
+    with served(tmp_path) as place:
+        place.context.hot, place.context.local_ms = HotKeys(2), 10_000
         film = place.section()
         root = place.publish(2, film, "根")
         place.work()

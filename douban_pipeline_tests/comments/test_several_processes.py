@@ -20,7 +20,7 @@ import psutil
 import pytest
 import redis
 
-from douban_pipeline.comments.cache.wake_ups import WakeUps
+from douban_pipeline.comments.cache.lists import WakeUps
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.services import CommentsServices, open_services
 from douban_pipeline.comments.settings import CommentsSettings

@@ -56,21 +56,6 @@ def test_the_digest_reads_followed_sources_where_they_are_named(sources: str, re
     assert read_of_others(definitions) == read
 
 
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ({}, set()),
-        ({"library_url": "sqlite:///library.sqlite"}, {("section_titles", "synced_fields")}),
-        ({"library_url": "sqlite:///library.sqlite", "titles_from_douban": False}, set()),
-    ],
-)
-def test_sections_have_titles_from_the_library_where_one_is_named(given: dict[str, object], read: set[tuple[str, str]]):
-    definitions = build_comments(settings=CommentsSettings(_env_file=None, **given))  # type: ignore[call-arg, arg-type]
-    assert read_of_others(definitions) == read
-    sweep = definitions.resolve_job_def("score_comments")
-    assert "synced_fields" not in {key.to_user_string() for key in sweep.asset_layer.selected_asset_keys}
-
-
 def test_what_is_read_is_an_asset_of_the_other_location():
     feeds = build_feeds(settings=FeedsSettings(_env_file=None)).resolve_asset_graph()  # type: ignore[call-arg]
     tmdb = build_tmdb(settings=TmdbSettings(_env_file=None)).resolve_asset_graph()  # type: ignore[call-arg]

@@ -8,12 +8,12 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 
-from douban_pipeline.comments import embedded
 from douban_pipeline.comments.services import open_services
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.sections import find_section
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo import comments
+from douban_pipeline.demo import embedded_redis as embedded
 from douban_pipeline.demo.comment_sample import WITHOUT_LIKE, generate
 from douban_pipeline.demo.talk import OBJECT_ID
 

@@ -112,10 +112,6 @@ WHY: Mapping[str, tuple[str, str]] = {
         "Behind a proxy that nobody named all visitors have its address, and limits count them as one.",
         "未写明的反向代理之后，所有访客都是它的地址，限制就把他们算作一人。",
     ),
-    "titles": (
-        "Sections show the titles of the library, which this account may not read or does not find.",
-        "评论区显示影视库里的片名，而此账号读不到或找不到。",
-    ),
     "postgres": ("TMDB's store is a PostgreSQL of its own.", "TMDB 的数据存在单独的 PostgreSQL 里。"),
     "schema": ("Its tables stand in a schema of their own.", "它的表在单独的模式里。"),
     "age": ("TMDB allows its data to be kept for six months.", "TMDB 只允许把它的数据保存六个月。"),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from douban_pipeline.comments.cms_export import COLUMNS
+from douban_pipeline.comments.cms_export import COLUMN
 from douban_pipeline.comments.identity import USER_COLUMNS
 from douban_pipeline.core import server_version
 from douban_pipeline.core.database import open_engine
@@ -177,7 +177,7 @@ def test_the_accounts_grants_are_printed_before_any_table_is_there(tmp_path, mar
     options = ("init", "--home", str(tmp_path / "home"), "--systems", "douban,feeds,digest,comments")
     with owner.connect() as connection:
         connection.exec_driver_sql("CREATE USER %s@'%%' IDENTIFIED BY 'p'", (user,))
-        for table, columns in (("mac_user", USER_COLUMNS), ("mac_comment", COLUMNS)):
+        for table, columns in (("mac_user", USER_COLUMNS), ("mac_comment", (COLUMN,))):
             connection.exec_driver_sql(f"CREATE TABLE {table} ({', '.join(f'{name} int' for name in columns)})")
     try:
         wrong = account.replace(":p@", ":q@")

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy import Connection, RowMapping
 
 from douban_pipeline.comments import explanations
-from douban_pipeline.comments.api import admin_models
-from douban_pipeline.comments.api.context import Context, accepted, tagged
-from douban_pipeline.comments.api.problems import CommentId, IdText, Moment, Number, Problem, ProblemRoute, not_a_switch
+from douban_pipeline.comments.api.admin_models import (
+    ExplainedComment,
+    FoundComment,
+    FoundPage,
+    FoundRow,
+    Moderated,
+    ServiceState,
+    StatusRequest,
+    Undo,
+    Undone,
+)
+from douban_pipeline.comments.api.context import Context
+from douban_pipeline.comments.api.problems import CommentId, Moment, Number, Problem, ProblemRoute
 from douban_pipeline.comments.event_handlers.priority import RANK_NAMES, status_refusal
 from douban_pipeline.comments.event_handlers.status_steps import ERASED
 from douban_pipeline.comments.heat.explanation import PART_NAMES
@@ -22,7 +31,6 @@ from douban_pipeline.comments.store import comment_search, events
 from douban_pipeline.comments.store.comment_lists import CommentView, get_comments
 from douban_pipeline.comments.store.comment_search import SearchRequest
 from douban_pipeline.comments.store.events import EventInput
-from douban_pipeline.comments.store.sections import get_section
 from douban_pipeline.comments.trust import ADDRESS, subject_of
 from douban_pipeline.comments.types import (
     Actor,
@@ -37,34 +45,21 @@ from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 
 _PAGE = 50
+_Result = TypeVar("_Result")
 
 
-class StatusRequest(BaseModel):
-    """Request to set the status of comments; by default a dry run that only reports what would change."""
-
-    model_config = ConfigDict(extra="forbid")
-    ids: list[IdText] = Field(min_length=1, max_length=500)
-    status: Annotated[CommentStatus, BeforeValidator(not_a_switch)]
-    reason: str = Field(min_length=2, max_length=300)
-    dry_run: StrictBool = True
-
-
-class Undo(BaseModel):
-    """Request to undo the last decision on comments, or on the comments of a batch."""
-
-    model_config = ConfigDict(extra="forbid")
-    ids: list[IdText] = Field(default_factory=list, max_length=500)
-    batch: str = Field("", max_length=64)
-    reason: str = Field("", max_length=300)
+_Read = tuple[CommentView, list[RowMapping], list[RowMapping], dict[str, Any] | None]
+"""A comment, the decisions on it, its earlier texts, and its stored heat."""
 
 
 def admin_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/admin``."""
-    router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"])
+    operator = Depends(context.operator)
+    router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"], dependencies=[operator])
     engine = context.services.engine
 
-    async def in_database(work: Any) -> Any:
-        def read() -> Any:
+    async def in_database(work: Callable[[Connection], _Result]) -> _Result:
+        def read() -> _Result:
             with reading(engine) as connection:
                 return work(connection)
 
@@ -72,41 +67,27 @@ def admin_router(context: Context) -> APIRouter:
         call = partial(context.in_thread, read)
         return await context.dependencies.call("page", call, expected=(Problem,))
 
-    async def names_of(facts: comment_search.RowFacts, degraded: list[str]) -> dict[int, tuple[str, bool]]:
-        """Return name of each video of the rows, and whether it has a poster; none where the CMS cannot be asked."""
-        numbers = {row["object_id"] for row in facts.sections.values() if row["type"] == SectionType.VIDEO}
-        if not numbers or context.services.settings.library_url.get_secret_value() == "":
-            return {}
-
-        def read() -> dict[int, tuple[str, bool]]:
-            films = context.services.films
-            return films.names(numbers) if films is not None else {}
-
-        return await context.dependencies.try_call("films", partial(context.in_thread, read), degraded) or {}
-
-    async def why(found: dict[str, Any]) -> dict[str, Any]:
-        """Return a comment's place in the served order by heat and sentences that explain it, if that is possible."""
-        if found["root"] is not None:
-            return {"place_by_heat": None, "why": ["回复按楼层排列，不参加热度排序。"], "degraded": []}
+    async def why(view: CommentView) -> tuple[int | None, list[str], list[str]]:
+        """Return a comment's place in the served order by heat, sentences that explain it, and what is degraded."""
+        if view.root_id:
+            return None, ["回复按楼层排列，不参加热度排序。"], []
         degraded: list[str] = []
         weights, lists = context.services.settings.heat_weights, context.services.lists
 
         def read() -> tuple[int | None, list[str]]:
-            section_id, comment_id = int(found["section"]), int(found["id"])
             with reading(engine) as connection:
-                return explanations.explain_comment(connection, lists, section_id, comment_id, weights)
+                return explanations.explain_comment(connection, lists, view.section_id, view.comment_id, weights)
 
         call = partial(context.in_thread, read)
         said = await context.dependencies.try_call("explanation", call, degraded)
-        place, why = said or (None, [])
-        if not why and not degraded:
-            shown = found["status"] == CommentStatus.NORMAL.name
-            why = ["列表刚刚变动，请稍后再看。" if shown else "未显示的评论不在热度列表中。"]
-        return {"place_by_heat": place, "why": why, "degraded": degraded}
+        place, sentences = said or (None, [])
+        if not sentences and not degraded:
+            shown = view.status == CommentStatus.NORMAL
+            sentences = ["列表刚刚变动，请稍后再看。" if shown else "未显示的评论不在热度列表中。"]
+        return place, sentences, degraded
 
-    @router.get("/search", response_model=admin_models.FoundPage)
+    @router.get("/search")
     async def search(
-        request: Request,
         text: Annotated[str, Query(max_length=100)] = "",
         user: Number = 0,
         section: Number = 0,
@@ -119,12 +100,11 @@ def admin_router(context: Context) -> APIRouter:
         reports: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
         address: Annotated[str, Query(max_length=48)] = "",
         reason: Annotated[str, Query(max_length=32)] = "",
-    ) -> Response:
+    ) -> FoundPage:
         """Return comments of any status that meet all criteria, newest first; with status 1, those waiting for review.
 
         An item about which something waits to be applied, such as a decision of a moment ago, is ``pending``.
         """
-        await context.operator(request)
         try:
             network = subject_of(ADDRESS, address) if address.strip() else ""
         except ProblemsError as error:
@@ -151,55 +131,66 @@ def admin_router(context: Context) -> APIRouter:
 
         found, pending, facts = await in_database(find)
         degraded: list[str] = []
-        films = await names_of(facts, degraded)
-        body = {
-            "items": [
-                {**_item(view), **_facts(view, facts, films), "pending": view.comment_id in pending}
-                for view in found.comments
-            ],
+        videos = {row["object_id"] for row in facts.sections.values() if row["type"] == SectionType.VIDEO}
+        films = await context.overlay.film_names(videos, degraded)
+        return {
+            "items": [_row(view, facts, films, pending=view.comment_id in pending) for view in found.comments],
             "next": str(found.before) if found.before is not None else None,
             "degraded": degraded,
         }
-        return tagged(request, body)
 
-    @router.get("/comments/{comment_id}", response_model=admin_models.ExplainedComment)
-    async def comment(request: Request, comment_id: CommentId) -> Response:
+    @router.get("/comments/{comment_id}")
+    async def comment(comment_id: CommentId) -> ExplainedComment:
         """Return a comment, the decisions on it, and the explanation of its rank by heat."""
-        await context.operator(request)
-        found = await in_database(lambda connection: _explained(connection, comment_id))
+
+        def read(connection: Connection) -> _Read | None:
+            view = get_comments(connection, [comment_id]).get(comment_id)
+            if view is None:
+                return None
+            edits = comment_search.earlier_texts(connection, comment_id)
+            decided = comment_search.select_moderation(connection, comment_id)
+            return view, decided, edits, comment_search.stored_heat(connection, comment_id)
+
+        found = await in_database(read)
         if found is None:
             raise Problem(404, "评论不存在")
-        return tagged(request, {**found, **await why(found)})
+        view, decided, edits, heat = found
+        if heat is not None:
+            heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
+        place, sentences, degraded = await why(view)
+        return {
+            **_item(view),
+            "decided": [_decision(row) for row in decided],
+            "edits": [{"content": row["content"], "at": row["created_at"].isoformat()} for row in edits],
+            "heat": heat,
+            "place_by_heat": place,
+            "why": sentences,
+            "degraded": degraded,
+        }
 
-    @router.post("/moderate", response_model=admin_models.Moderated, responses={202: {"model": admin_models.Moderated}})
-    async def moderate(request: Request, body: StatusRequest) -> Response:
+    @router.post("/moderate", responses={202: {"model": Moderated}})
+    async def moderate(response: Response, body: StatusRequest, actor: Actor = operator) -> Moderated:
         """Set the status of comments; a dry run returns which may not be changed, and why."""
-        actor = await context.operator(request)
         ids = [int(number) for number in body.ids]
         views = await in_database(lambda connection: get_comments(connection, ids))
-        outcome = {str(number): _refusal(views.get(number), body.status, actor) for number in ids}
+        outcome = {number: _refusal(views.get(number), body.status, actor) for number in ids}
+        refused = {str(number): refusal for number, refusal in outcome.items() if refusal}
         if body.dry_run:
-            return tagged(request, {"dry_run": True, "refused": {k: v for k, v in outcome.items() if v}})
+            return {"dry_run": True, "refused": refused}
         batch = secrets.token_hex(8)
+        payload = {"status": body.status, "reason": body.reason, "batch": batch}
         given = [
-            EventInput(
-                views[number].section_id,
-                EventKind.SET_STATUS,
-                actor,
-                secrets.token_hex(20),
-                number,
-                {"status": body.status, "reason": body.reason, "batch": batch},
-            )
-            for number in ids
-            if outcome[str(number)] is None
+            EventInput(views[number].section_id, EventKind.SET_STATUS, actor, secrets.token_hex(20), number, payload)
+            for number, refusal in outcome.items()
+            if refusal is None
         ]
         await _write(context, given)
-        return accepted({"batch": batch, "refused": {k: v for k, v in outcome.items() if v}})
+        response.status_code = 202
+        return {"batch": batch, "refused": refused}
 
-    @router.post("/undo", status_code=202, response_model=admin_models.Undone)
-    async def undo(request: Request, body: Undo) -> Response:
+    @router.post("/undo", status_code=202)
+    async def undo(body: Undo, actor: Actor = operator) -> Undone:
         """Undo the last decision on comments, or on all comments of a batch."""
-        actor = await context.operator(request)
 
         def find(connection: Connection) -> dict[int, int]:
             ids = [int(number) for number in body.ids]
@@ -212,23 +203,21 @@ def admin_router(context: Context) -> APIRouter:
             for number, section in sorted(found.items())
         ]
         await _write(context, given)
-        return accepted({"undone": [str(number) for number in sorted(found)]})
+        return {"undone": [str(number) for number in sorted(found)]}
 
-    @router.get("/state", response_model=admin_models.ServiceState)
-    async def state(request: Request) -> Response:
+    @router.get("/state")
+    async def state() -> ServiceState:
         """Return the state of the service: dependencies, read sites, hot sections, how long events wait."""
-        await context.operator(request)
         oldest = await in_database(events.oldest_pending)
         waits = (context.services.clock.now() - oldest).total_seconds() if oldest is not None else 0
-        body = {
+        return {
             "dependencies": context.dependencies.states(),
             "sites": context.sites.states(),
-            "hot": [[str(key), count] for key, count in context.hot.hottest(10)],
+            "hot": [(str(key), count) for key, count in context.hot.hottest(10)],
             "waiting_seconds": waits,
             "loads": context.loads,
             "redis": None if context.services.lists is None else not context.services.lists.away,
         }
-        return tagged(request, body)
 
     return router
 
@@ -251,59 +240,29 @@ def _refusal(view: CommentView | None, status: CommentStatus, actor: Actor) -> s
     return status_refusal(view.status, Rank(view.status_rank), status, actor.rank, own=False)
 
 
-def _explained(connection: Connection, comment_id: int) -> dict[str, Any] | None:
-    view = get_comments(connection, [comment_id]).get(comment_id)
-    if view is None:
-        return None
-    decided = [
-        {
-            "action": row["action"],
-            "from": CommentStatus(row["old_status"]).name,
-            "to": CommentStatus(row["new_status"]).name,
-            "rank": RANK_NAMES[Rank(row["new_rank"])],
-            "actor": row["actor"],
-            "reason": row["reason"],
-            "undone": row["undone"],
-            "at": row["created_at"].isoformat(),
-        }
-        for row in comment_search.select_moderation(connection, comment_id)
-    ]
-    edits = [
-        {"content": row["content"], "at": row["created_at"].isoformat()}
-        for row in comment_search.earlier_texts(connection, comment_id)
-    ]
-    section = get_section(connection, view.section_id)
-    heat = comment_search.stored_heat(connection, comment_id)
-    if heat is not None:
-        heat["parts"] = {PART_NAMES.get(part, part): value for part, value in heat["parts"].items()}
+def _decision(row: RowMapping) -> dict[str, Any]:
+    return {
+        "action": row["action"],
+        "from": CommentStatus(row["old_status"]).name,
+        "to": CommentStatus(row["new_status"]).name,
+        "rank": RANK_NAMES[Rank(row["new_rank"])],
+        "actor": row["actor"],
+        "reason": row["reason"],
+        "undone": row["undone"],
+        "at": row["created_at"].isoformat(),
+    }
+
+
+def _row(
+    view: CommentView, facts: comment_search.RowFacts, films: Mapping[int, tuple[str, bool]], *, pending: bool
+) -> FoundRow:
+    """Return a row: also its film or other object, its section's state, the address."""
+    section = facts.sections[view.section_id]
+    is_video = section["type"] == SectionType.VIDEO
+    name, has_poster = films.get(section["object_id"], ("", False)) if is_video else ("", False)
     return {
         **_item(view),
-        "decided": decided,
-        "edits": edits,
-        "heat": heat,
-        "place": None if section is None else _place(section),
-    }
-
-
-def _place(section: RowMapping) -> dict[str, Any]:
-    """Return the object that a section belongs to, its title, and the title's source: Douban's subject, or the site."""
-    douban_id, at = section["title_douban_id"], section["titled_at"]
-    return {
-        "type": section["type"],
-        "object_id": section["object_id"],
-        "title": section["title"],
-        "douban_id": str(douban_id) if douban_id else None,
-        "titled_at": at.isoformat() if at is not None else None,
-    }
-
-
-def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int, tuple[str, bool]]) -> dict[str, Any]:
-    """Return what a row says besides the comment: its film or other object, its section's state, the address."""
-    section = facts.sections[view.section_id]
-    name, has_poster = (
-        films.get(section["object_id"], ("", False)) if section["type"] == SectionType.VIDEO else ("", False)
-    )
-    return {
+        "pending": pending,
         "object": {
             "type": section["type"],
             "id": str(section["object_id"]),
@@ -311,7 +270,6 @@ def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int
             "poster": has_poster,
             "closed": section["status"] != SectionStatus.ACTIVE,
             "review_first": bool(section["settings"].get("review_first")),
-            "douban_id": str(section["title_douban_id"] or "") or None,
         },
         "address": facts.addresses.get(view.comment_id),
         "reported": facts.reports.get(view.comment_id, {}),
@@ -323,7 +281,7 @@ def _facts(view: CommentView, facts: comment_search.RowFacts, films: Mapping[int
     }
 
 
-def _item(view: CommentView) -> dict[str, Any]:
+def _item(view: CommentView) -> FoundComment:
     return {
         "id": str(view.comment_id),
         "section": str(view.section_id),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
+from typing_extensions import TypedDict
 
-from douban_pipeline.comments.api.answers import Answer, Id
+from douban_pipeline.comments.answers import At, Id
 from douban_pipeline.comments.api.problems import IdText, Moment, not_a_switch
 from douban_pipeline.comments.heat.rules import Rule, RuleDecision, RuleScope
-from douban_pipeline.comments.trust import MOST_NUMBER, TrustLevel
+from douban_pipeline.comments.store.actions import LogEntry
+from douban_pipeline.comments.trust import MOST_NUMBER, TrustLevel, TrustRules
+from douban_pipeline.comments.types import CommentStatus
 
 
 class _Body(BaseModel):
@@ -24,12 +26,29 @@ class SessionRequest(_Body):
     remember: StrictBool = Field(False, description="Whether the session outlasts the browser, for 30 days.")
 
 
-class Moderator(BaseModel):
+class Moderator(TypedDict):
     """Who is logged in."""
 
     key: str
     name: str
     audit: bool
+
+
+class StatusRequest(_Body):
+    """Request to set the status of comments; by default a dry run that only reports what would change."""
+
+    ids: list[IdText] = Field(min_length=1, max_length=500)
+    status: Annotated[CommentStatus, BeforeValidator(not_a_switch)]
+    reason: str = Field(min_length=2, max_length=300)
+    dry_run: StrictBool = True
+
+
+class Undo(_Body):
+    """Request to undo the last decision on comments, or on the comments of a batch."""
+
+    ids: list[IdText] = Field(default_factory=list, max_length=500)
+    batch: str = Field("", max_length=64)
+    reason: str = Field("", max_length=300)
 
 
 class TrustRequest(_Body):
@@ -42,17 +61,17 @@ class TrustRequest(_Body):
     until: Moment | None = None
 
 
-class CurrentTrust(BaseModel):
+class CurrentTrust(TypedDict):
     """A level in force."""
 
-    id: IdText
+    id: Id
     kind: str
     subject: str
-    level: TrustLevel
+    level: str
     reason: str
     author: str
-    at: str
-    until: str | None
+    at: At
+    until: At | None
 
 
 class TrustNumbers(_Body):
@@ -62,12 +81,12 @@ class TrustNumbers(_Body):
     trusted_after: StrictInt = Field(ge=0, le=MOST_NUMBER)
 
 
-class TrustPage(BaseModel):
+class TrustPage(TypedDict):
     """Levels in force, the rules, and the rules' defaults."""
 
     levels: list[CurrentTrust]
-    rules: TrustNumbers
-    defaults: TrustNumbers
+    rules: TrustRules
+    defaults: TrustRules
 
 
 class WordsRequest(_Body):
@@ -78,7 +97,7 @@ class WordsRequest(_Body):
     remove: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(default_factory=list, max_length=1000)
 
 
-class WordsPage(BaseModel):
+class WordsPage(TypedDict):
     """Words of moderators by consequence, and the number of those from the CMS's files, which are edited there."""
 
     mask: list[str]
@@ -104,16 +123,16 @@ class RuleRequest(_Body):
         return Rule(self.name, self.expression, self.decision, amount, scope=scope, reason=self.reason)
 
 
-class PreviewedComment(BaseModel):
+class PreviewedComment(TypedDict):
     """A comment among the first, with its places, from 1, without and with the rule; None below the first."""
 
-    id: IdText
+    id: Id
     text: str
     before: int | None
     after: int | None
 
 
-class PreviewedRule(BaseModel):
+class PreviewedRule(TypedDict):
     """What a rule would move in a section."""
 
     sentences: list[str]
@@ -124,7 +143,7 @@ class PreviewedRule(BaseModel):
     first: list[PreviewedComment]
 
 
-class CurrentRule(BaseModel):
+class CurrentRule(TypedDict):
     """A rule in force."""
 
     name: str
@@ -135,36 +154,21 @@ class CurrentRule(BaseModel):
     reason: str
 
 
-class RulesPage(BaseModel):
+class RulesPage(TypedDict):
     """Rules in force, and the factors that conditions may use."""
 
     rules: list[CurrentRule]
     factors: dict[str, str]
 
 
-class LogEntry(BaseModel):
-    """What a moderator did; of decisions about comments with their number and how many were undone."""
-
-    at: str
-    actor: str
-    action: str
-    about: str
-    reason: str
-    detail: dict[str, Any]
-    text: str = Field("", description="Beginning of the comment that it is about.")
-    batch: str = ""
-    comments: int = 0
-    undone: int = 0
-
-
-class LogPage(BaseModel):
+class LogPage(TypedDict):
     """Entries of the log, newest first."""
 
     entries: list[LogEntry]
     next: str | None
 
 
-class FoundComment(Answer):
+class FoundComment(TypedDict):
     """A comment as moderators see it, whatever its status."""
 
     id: Id
@@ -173,7 +177,7 @@ class FoundComment(Answer):
     user: Id | None
     name: str
     floor: int
-    at: datetime
+    at: At
     content: str
     status: str
     rank: str
@@ -185,7 +189,7 @@ class FoundComment(Answer):
     replies: int
 
 
-class FoundObject(Answer):
+class FoundObject(TypedDict):
     """The film or other page of a comment, and what its section allows."""
 
     type: int
@@ -194,14 +198,13 @@ class FoundObject(Answer):
     poster: bool
     closed: bool
     review_first: bool
-    douban_id: Id | None
 
 
-class EarlierText(Answer):
+class EarlierText(TypedDict):
     """A text that an edit replaced."""
 
     content: str
-    at: datetime
+    at: At
 
 
 class FoundRow(FoundComment):
@@ -210,7 +213,7 @@ class FoundRow(FoundComment):
     pending: bool
     object: FoundObject
     address: str | None
-    reported: dict[str, int] = Field(description="Numbers of reports by reason.")
+    reported: Annotated[dict[str, int], Field(description="Numbers of reports by reason.")]
     edits: int
     pinned: bool
     featured: bool
@@ -218,7 +221,7 @@ class FoundRow(FoundComment):
     erased: bool
 
 
-class FoundPage(Answer):
+class FoundPage(TypedDict):
     """A page of comments that were searched for."""
 
     items: list[FoundRow]
@@ -232,32 +235,31 @@ class ExplainedComment(FoundComment):
     decided: list[dict[str, Any]]
     edits: list[EarlierText]
     heat: dict[str, Any] | None
-    place: dict[str, Any] | None
     place_by_heat: int | None
     why: list[str]
     degraded: list[str]
 
 
-class Moderated(Answer):
+class Moderated(TypedDict):
     """What a decision changes, and why it does not change others, by id; with the batch unless it is a dry run."""
 
-    dry_run: bool | None = None
-    batch: str | None = None
-    refused: dict[str, str]
+    dry_run: NotRequired[bool]
+    batch: NotRequired[str]
+    refused: dict[Id, str]
 
 
-class Undone(Answer):
+class Undone(TypedDict):
     """Comments whose last decision is undone."""
 
     undone: list[Id]
 
 
-class ServiceState(Answer):
+class ServiceState(TypedDict):
     """The state of the process that answers."""
 
     dependencies: list[dict[str, Any]]
     sites: list[dict[str, Any]]
-    hot: list[list[str | int]] = Field(description="Pairs: what is asked for most, and how often within a second.")
+    hot: Annotated[list[tuple[str, int]], Field(description="What is asked for most, and how often within a second.")]
     waiting_seconds: float
     loads: int
     redis: bool | None

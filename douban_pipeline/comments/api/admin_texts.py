@@ -123,8 +123,6 @@ TEXTS = {
     "decisions": translatable("Decisions"),
     "undone_mark": translatable("undone"),
     "earlier": translatable("What it said before"),
-    "title_from": translatable("Title: {title}, from Douban's subject {subject} since {at}"),
-    "title_site": translatable("Title: {title}, given by the site"),
     "rules_about": translatable(
         "A rule lifts or sinks comments in the order by heat. Move the slider and see the first of the section at "
         "once; nothing changes until it is put in force. Sections follow at their next score, within ten minutes."

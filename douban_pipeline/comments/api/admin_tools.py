@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from sqlalchemy import Connection
 
 from douban_pipeline.comments import rule_changes
 from douban_pipeline.comments.api.admin_models import (
+    CurrentRule,
+    CurrentTrust,
     LogPage,
     Moderator,
+    PreviewedComment,
     PreviewedRule,
     RuleRequest,
     RulesPage,
@@ -24,7 +26,7 @@ from douban_pipeline.comments.api.admin_models import (
     WordsPage,
     WordsRequest,
 )
-from douban_pipeline.comments.api.context import Context, bearer_of, tagged
+from douban_pipeline.comments.api.context import Context, bearer_of
 from douban_pipeline.comments.api.problems import CommentId, ObjectId, Problem, ProblemRoute
 from douban_pipeline.comments.api.sessions import moderator, moderator_name
 from douban_pipeline.comments.heat.factors import GRAPH
@@ -47,7 +49,8 @@ _Result = TypeVar("_Result")
 
 def admin_tools_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/admin`` that are not about single comments."""
-    router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"])
+    operator = Depends(context.operator)
+    router = APIRouter(prefix="/v1/admin", route_class=ProblemRoute, tags=["admin"], dependencies=[operator])
     services, engine = context.services, context.services.engine
 
     async def run(name: str, work: Callable[[], _Result]) -> _Result:
@@ -69,24 +72,22 @@ def admin_tools_router(context: Context) -> APIRouter:
     async def write(work: Callable[[Connection], _Result]) -> _Result:
         return await run("write", lambda: run_transaction(engine, work))
 
-    @router.post("/session", response_model=Moderator)
-    async def begin(request: Request, response: Response, body: SessionRequest) -> Moderator:
+    @router.post("/session")
+    async def begin(request: Request, response: Response, body: SessionRequest, actor: Actor = operator) -> Moderator:
         """Begin a session: set a signed cookie instead of the token. Changing the token ends it."""
         if not bearer_of(request):
             raise Problem(401, "需要管理令牌", {"WWW-Authenticate": "Bearer"})
-        actor = await context.operator(request)
         context.moderators.begin(request, response, actor, body.name, remember=body.remember)
         return _shown(moderator(actor.rank, moderator_name(body.name)))
 
-    @router.get("/session", response_model=Moderator)
-    async def session(request: Request) -> Moderator:
+    @router.get("/session")
+    async def session(actor: Actor = operator) -> Moderator:
         """Return who is logged in."""
-        return _shown(await context.operator(request))
+        return _shown(actor)
 
     @router.delete("/session", status_code=204)
     async def end(request: Request) -> Response:
         """End the session, in all processes."""
-        await context.operator(request)
         response = Response(status_code=204)
         try:
             await context.moderators.end(request, response)
@@ -94,29 +95,31 @@ def admin_tools_router(context: Context) -> APIRouter:
             raise Problem(503, "没有退出：数据库暂时无法写入，请稍后再退出一次", {"Retry-After": "30"}) from None
         return response
 
-    @router.get("/trust", response_model=TrustPage)
-    async def trust(request: Request) -> Response:
+    @router.get("/trust")
+    async def trust() -> TrustPage:
         """Return the levels in force and the rules for everybody else."""
-        await context.operator(request)
         now = services.clock.now()
         levels, (rules, _) = await read(
             lambda connection: (moderators.list_levels(connection, now), moderators.read_options(connection))
         )
-        shown = [
+        shown: list[CurrentTrust] = [
             {
                 "id": str(row["trust_id"]),
-                **{name: row[name] for name in ("kind", "subject", "level", "reason", "author")},
+                "kind": row["kind"],
+                "subject": row["subject"],
+                "level": row["level"],
+                "reason": row["reason"],
+                "author": row["author"],
                 "at": row["created_at"].isoformat(),
                 "until": row["until"].isoformat() if row["until"] else None,
             }
             for row in levels
         ]
-        return tagged(request, {"levels": shown, "rules": asdict(rules), "defaults": asdict(TrustRules())})
+        return {"levels": shown, "rules": rules, "defaults": TrustRules()}
 
     @router.post("/trust", status_code=201)
-    async def set_trust(request: Request, body: TrustRequest) -> dict[str, str]:
+    async def set_trust(body: TrustRequest, actor: Actor = operator) -> dict[str, str]:
         """Ban, watch or trust a user or an address, in place of the level that it has; for good, or until a time."""
-        actor = await context.operator(request)
         now = services.clock.now()
         if body.until is not None and body.until <= now:
             raise Problem(400, "结束时间已经过去")
@@ -131,32 +134,29 @@ def admin_tools_router(context: Context) -> APIRouter:
         return await write(work)
 
     @router.delete("/trust/{trust_id:int}", status_code=204)
-    async def end_trust(request: Request, trust_id: CommentId) -> Response:
+    async def end_trust(trust_id: CommentId, actor: Actor = operator) -> Response:
         """End a level."""
-        actor = await context.operator(request)
         now = services.clock.now()
         if not await write(lambda connection: moderators.end_level(connection, trust_id, actor.key, now)):
             raise Problem(404, "没有这项设置，或已经结束")
         return Response(status_code=204)
 
     @router.put("/trust/rules", status_code=204)
-    async def set_rules(request: Request, body: TrustNumbers) -> Response:
+    async def set_rules(body: TrustNumbers, actor: Actor = operator) -> Response:
         """Set how users are trusted whom nobody set a level for."""
-        actor = await context.operator(request)
         rules, now = TrustRules(body.newcomers, body.trusted_after), services.clock.now()
         await write(lambda connection: moderators.set_rules(connection, rules, actor.key, now))
         return Response(status_code=204)
 
-    @router.get("/words", response_model=WordsPage)
-    async def words(request: Request) -> Response:
+    @router.get("/words")
+    async def words() -> WordsPage:
         """Return the words that moderators added; those of the CMS's own files are edited in the CMS."""
-        await context.operator(request)
-        return tagged(request, dict(await read(moderators.read_words)))
+        found = await read(moderators.read_words)
+        return {"mask": found[moderators.MASK], "review": found[moderators.REVIEW]}
 
     @router.patch("/words", status_code=204)
-    async def change_words(request: Request, body: WordsRequest) -> Response:
+    async def change_words(body: WordsRequest, actor: Actor = operator) -> Response:
         """Add words and remove others; from the next comment on."""
-        actor = await context.operator(request)
         added, removed = ({each.strip() for each in given} - {""} for given in (body.add, body.remove))
         if not added and not removed:
             raise Problem(400, "没有写明词语")
@@ -166,15 +166,14 @@ def admin_tools_router(context: Context) -> APIRouter:
         )
         return Response(status_code=204)
 
-    @router.get("/rules", response_model=RulesPage)
-    async def rules(request: Request) -> Response:
+    @router.get("/rules")
+    async def rules() -> RulesPage:
         """Return the rules in force over the order by heat."""
-        await context.operator(request)
-        found = [
+        found: list[CurrentRule] = [
             {
                 "name": rule.name,
                 "expression": rule.expression,
-                "decision": rule.decision.value,
+                "decision": rule.decision,
                 "amount": rule.amount,
                 "sections": [str(number) for number in rule.scope.sections],
                 "reason": rule.reason,
@@ -182,7 +181,7 @@ def admin_tools_router(context: Context) -> APIRouter:
             for rule in await read(policies.rules_in_force)
         ]
         factors = {name: factor.meaning for name, factor in GRAPH.factors.items()}
-        return tagged(request, {"rules": found, "factors": factors})
+        return {"rules": found, "factors": factors}
 
     def previewed(body: RuleRequest) -> rule_changes.RulePreview:
         with reading(engine) as connection:
@@ -191,19 +190,18 @@ def admin_tools_router(context: Context) -> APIRouter:
             raise ProblemsError([f"这个评论区超过 {MOST_PREVIEWED} 条，请用 save_comment_rule 任务试算"])
         return rule_changes.preview_rule(services, int(body.section), body.rule())
 
-    @router.post("/rules/preview", response_model=PreviewedRule)
-    async def preview(request: Request, body: RuleRequest) -> Response:
+    @router.post("/rules/preview")
+    async def preview(body: RuleRequest) -> PreviewedRule:
         """Return what a rule would move in a section; nothing is changed."""
-        await context.operator(request)
 
-        def work() -> dict[str, Any]:
+        def work() -> PreviewedRule:
             found = previewed(body)
             before, after = (
                 {number: place for place, number in enumerate(ids, 1)} for ids in (found.before, found.after)
             )
             with reading(engine) as connection:
                 views = get_comments(connection, list({**after, **before}))
-            first = [
+            first: list[PreviewedComment] = [
                 {
                     "id": str(number),
                     "text": views[number].content[:100],
@@ -214,16 +212,20 @@ def admin_tools_router(context: Context) -> APIRouter:
                 if number in views
             ]
             effect = found.effect
-            numbers = {"comments": effect.comments, "changed": effect.changed, "moved": effect.moved}
-            hits = effect.hits.get(body.name, 0)
-            return {"sentences": effect.sentences()[:1], **numbers, "hits": hits, "first": first}
+            return {
+                "sentences": effect.sentences()[:1],
+                "comments": effect.comments,
+                "hits": effect.hits.get(body.name, 0),
+                "changed": effect.changed,
+                "moved": effect.moved,
+                "first": first,
+            }
 
-        return tagged(request, await run("explanation", work))
+        return await run("explanation", work)
 
     @router.post("/rules", status_code=201)
-    async def save(request: Request, body: RuleRequest) -> dict[str, int]:
+    async def save(body: RuleRequest, actor: Actor = operator) -> dict[str, int]:
         """Put a rule in force in place of the one of its name; sections follow at their next score."""
-        actor = await context.operator(request)
         if len(body.reason.strip()) < 2:
             raise Problem(400, "请写明理由：解释名次时会显示")
 
@@ -234,20 +236,17 @@ def admin_tools_router(context: Context) -> APIRouter:
         return await run("explanation", work)
 
     @router.delete("/rules/{name}", status_code=204)
-    async def retire(request: Request, name: str) -> Response:
+    async def retire(name: str, actor: Actor = operator) -> Response:
         """Retire a rule; sections follow at their next score."""
-        actor = await context.operator(request)
         await run("write", lambda: rule_changes.retire_rule(services, name, actor.key, dry_run=False))
         return Response(status_code=204)
 
-    @router.get("/log", response_model=LogPage)
+    @router.get("/log")
     async def log(
-        request: Request,
         actor: Annotated[str, Query(max_length=40)] = "",
         before: Annotated[str, Query(pattern=r"^(\d{1,18}\.\d{1,18})?$")] = "",
-    ) -> Response:
+    ) -> LogPage:
         """Return who did what, newest first."""
-        await context.operator(request)
         first, _, second = before.partition(".")
         place = (int(first), int(second)) if before else None
 
@@ -262,12 +261,11 @@ def admin_tools_router(context: Context) -> APIRouter:
 
         found = await read(find)
         further = f"{found.before[0]}.{found.before[1]}" if found.before else None
-        return tagged(request, {"entries": found.entries, "next": further})
+        return {"entries": found.entries, "next": further}
 
     @router.get("/films/{vod_id}/poster", response_class=Response, responses={200: {"content": {"image/*": {}}}})
-    async def poster(request: Request, vod_id: ObjectId) -> Response:
+    async def poster(vod_id: ObjectId) -> Response:
         """Return the poster of a video, as the service fetched it."""
-        await context.operator(request)
 
         def find() -> Picture:
             if services.films is None:
@@ -285,4 +283,4 @@ def admin_tools_router(context: Context) -> APIRouter:
 
 
 def _shown(actor: Actor) -> Moderator:
-    return Moderator(key=actor.key, name=actor.key.partition(":")[2], audit=actor.rank == Rank.AUDIT)
+    return {"key": actor.key, "name": actor.key.partition(":")[2], "audit": actor.rank == Rank.AUDIT}

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
-from fastapi.responses import JSONResponse
 
 from douban_pipeline import __version__
 from douban_pipeline.comments import pages
@@ -40,6 +39,10 @@ from douban_pipeline.core.guesses import GuessGuard, TooManyGuessesError, is_ung
 
 PAGE_SIZE = 20
 """Number of roots of a page, unless a request names another."""
+HOT_PER_SECOND = 50
+"""Requests per second from which a section is hot: a tenth of what one process serves."""
+LOCAL_MS = 250
+"""Milliseconds for which a hot section's page is cached: visitors do not notice, and one read serves all."""
 MAX_LAG = timedelta(seconds=5)
 """Maximum lag of a replica before another one is read."""
 _AHEAD = timedelta(days=1)
@@ -81,7 +84,8 @@ class Context:
         self._guard = guard or GuessGuard(Counters(services.clock))
         self.dependencies = Dependencies()
         self.flights: LoopFlights[SharedPage] = LoopFlights()
-        self.hot = HotKeys(self.settings.hot_per_second)
+        self.hot = HotKeys(HOT_PER_SECOND)
+        self.local_ms = LOCAL_MS
         self.sites = _open_sites(services)
         self.local: dict[Hashable, SharedPage] = {}
         self.loads = 0
@@ -112,7 +116,7 @@ class Context:
         return await self.dependencies.call(name, lambda: self.in_thread(work), expected=(NoSuchPageError,))
 
     async def shared_page(
-        self, key: Hashable, section: Hashable, work: Callable[[Site], dict[str, Any]], *, first: bool = False
+        self, key: Hashable, section: Hashable, work: Callable[[Site], Any], *, first: bool = False
     ) -> SharedPage:
         """Return the impersonal part of a page.
 
@@ -127,24 +131,26 @@ class Context:
         joint = self.services.lists.flights if first and self.services.lists is not None else None
 
         def good_ms() -> int:
-            return self.settings.local_ms if self.hot.is_hot(section) else 0
+            return self.local_ms if self.hot.is_hot(section) else 0
 
         def fetch() -> Fetched[tuple[dict[str, Any], str]]:
             if joint is None:
-                return Fetched(self.sites.read(work), True, self.settings.local_ms)
+                return Fetched(self.sites.read(work), True, self.local_ms)
             return joint.run(f"{__version__}:{key}", partial(self.sites.read, work), good_ms)
 
         async def read() -> SharedPage:
             found = await self._limited("page", fetch)
             self.loads += found.own
-            good = min(found.good_ms, self.settings.local_ms) / 1000
+            good = min(found.good_ms, self.local_ms) / 1000
             page = SharedPage(*found.result, until=time.monotonic() + good)
+            if "section" in page.body:
+                await self.overlay.give_titles([page.body["section"]])
             if badges := await self.overlay.decorations(page.body, page.degraded):
                 page.body["decorations"] = badges
             return page
 
         page = await self.flights.run(key, read)
-        if is_hot and self.settings.local_ms:
+        if is_hot and self.local_ms:
             if len(self.local) >= _LOCAL_MOST:
                 self.local = {kept: value for kept, value in self.local.items() if value.until > moment}
             self.local[key] = page
@@ -356,13 +362,13 @@ def _same_site(request: Request) -> bool:
     return request.method in ("GET", "HEAD") or request.headers.get("sec-fetch-site") in ("same-origin", "none")
 
 
-def encode(body: dict[str, Any]) -> tuple[bytes, str]:
+def encode(body: Mapping[str, Any]) -> tuple[bytes, str]:
     """Return a response body as JSON, and its ETag."""
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return content, f'W/"{hashlib.sha1(content, usedforsecurity=False).hexdigest()[:20]}"'
 
 
-def tagged(request: Request, body: dict[str, Any]) -> Response:
+def tagged(request: Request, body: Mapping[str, Any]) -> Response:
     """Return a response with a body and its ETag, or 304 if the client has it already."""
     return answer_with(request, *encode(body))
 
@@ -373,8 +379,3 @@ def answer_with(request: Request, content: bytes, tag: str) -> Response:
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(content, 200, headers, "application/json")
-
-
-def accepted(body: dict[str, Any]) -> JSONResponse:
-    """Return the 202 response: the request was accepted and will be applied."""
-    return JSONResponse(body, 202, {"Cache-Control": "no-store"})

@@ -13,7 +13,7 @@ from fastapi import Request
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from douban_pipeline.comments import identity
+from douban_pipeline.comments import answers, identity
 from douban_pipeline.comments.api.context import Context, address_of
 from douban_pipeline.comments.api.problems import Problem
 from douban_pipeline.comments.api.request_batches import Gathering
@@ -56,7 +56,6 @@ class _Wanted:
 
     Attributes:
         named: Whether the request has an idempotency key, so that its event may exist already.
-        address: Address of the visitor.
     """
 
     actor: Actor
@@ -97,8 +96,8 @@ class Writing:
         content: str,
         parent: str | None,
         name: str,
-        ad: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
+        ad: answers.Advertisement | None = None,
+    ) -> answers.Published:
         """Write the event of a new comment, and return what is needed to display it.
 
         Raises:
@@ -140,14 +139,14 @@ class Writing:
             "id": str(comment_id),
             "state": "accepted",
             "parent": parent,
-            "author": {"id": str(actor.user_id) if actor.user_id else None, "name": payload["name"] or "游客"},
+            "author": {"id": str(actor.user_id) if actor.user_id else None, "name": name or "游客"},
             "at": self._services.clock.now().isoformat(),
             "pieces": pieces(content),
             "labels": ["staff"] if actor.rank >= Rank.OPERATOR else [],
             "ad": ad,
         }
 
-    async def edit(self, request: Request, actor: Actor, comment_id: int, content: str) -> dict[str, Any]:
+    async def edit(self, request: Request, actor: Actor, comment_id: int, content: str) -> answers.Edited:
         """Write the event that replaces the text of one's own comment, and return what is needed to display it.
 
         Raises:
@@ -160,13 +159,12 @@ class Writing:
         await self.about(request, actor, comment_id, EventKind.EDIT, may=_is_author, content=content)
         return {"id": str(comment_id), "pieces": pieces(content), "edited": now.isoformat()}
 
-    async def outcome(self, request: Request, comment_id: int) -> dict[str, str]:
+    async def outcome(self, actor: Actor, comment_id: int) -> answers.Outcome:
         """Return what became of a text that the visitor sent: ``pending``, ``refused`` with the reason, or its status.
 
         Raises:
             Problem: The visitor sent no such text.
         """
-        actor = await self._context.writer(request)
 
         def read() -> tuple[EventState, str, CommentStatus | None] | None:
             with reading(self._services.engine) as connection:

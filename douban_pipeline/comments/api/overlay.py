@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
-from douban_pipeline.comments import pages
+from douban_pipeline.comments import answers, pages
 from douban_pipeline.comments.dependencies import Dependencies
 from douban_pipeline.comments.identity import CmsUsers
 from douban_pipeline.comments.plugs import Decoration
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.sites import Sites
-from douban_pipeline.comments.types import Actor
+from douban_pipeline.comments.types import Actor, SectionType
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.database_errors import is_cut
 
@@ -29,14 +29,13 @@ _Value = TypeVar("_Value")
 _Result = TypeVar("_Result")
 _FRIENDS_SHOWN = 3
 _REMEMBERED, _REMEMBERED_SECONDS = 20_000, 60.0
-"""Maximum number of users whose friends and badges are cached, and for how many seconds."""
+"""Maximum number of users whose friends and badges, and of videos whose names, are cached; for how many seconds."""
 
 
 class Remembered(Generic[_Key, _Value]):
     """Values by key, each with a time to live.
 
     Args:
-        seconds: Time to live of a value.
         most: Maximum number of values; when it is reached, all are dropped.
         clock: Monotonic clock in seconds.
     """
@@ -58,15 +57,7 @@ class Remembered(Generic[_Key, _Value]):
 
 
 class Overlay:
-    """Reads the additions to pages; all they need are weak dependencies, named in ``degraded`` where they fail.
-
-    Args:
-        services: The comment system.
-        sites: Where votes and likes are read.
-        dependencies: Limits of what is asked.
-        threads: Where blocking work runs.
-        users: The CMS's users, whose own pictures are shown where no service of the site decorates them.
-    """
+    """Reads the additions to pages; all they need are weak dependencies, named in ``degraded`` where they fail."""
 
     def __init__(
         self,
@@ -79,6 +70,7 @@ class Overlay:
         self._services, self._sites, self._users = services, sites, users
         self._dependencies, self._threads = dependencies, threads
         self._friends: Remembered[int, list[int]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
+        self._names: Remembered[int, tuple[str, bool]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
         self._badges: Remembered[int, dict[str, str]] = Remembered(_REMEMBERED_SECONDS, _REMEMBERED, time.monotonic)
 
     async def decorations(self, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
@@ -97,6 +89,28 @@ class Overlay:
                 self._badges.put(user, known.model_dump(exclude_defaults=True) if known is not None else {})
         return {str(user): badge for user in authors if (badge := self._badges.get(user))}
 
+    async def film_names(self, vod_ids: Collection[int], degraded: list[str]) -> dict[int, tuple[str, bool]]:
+        """Return name of each video, and whether it has a poster; none where the CMS cannot be asked."""
+        if not self._services.settings.library_url.get_secret_value():
+            return {}
+        if unknown := [number for number in vod_ids if self._names.get(number) is None]:
+
+            def read() -> dict[int, tuple[str, bool]]:
+                films = self._services.films
+                return films.names(unknown) if films is not None else {}
+
+            found = await self._ask("films", read, degraded)
+            for number in unknown if found is not None else ():
+                self._names.put(number, (found or {}).get(number, ("", False)))
+        return {number: known for number in vod_ids if (known := self._names.get(number)) is not None}
+
+    async def give_titles(self, sections: Iterable[answers.Section | answers.NoticeSection]) -> None:
+        """Give sections of videos without a title of the site's the name that the CMS has now, if it can be asked."""
+        untitled = [each for each in sections if not each["title"] and each["type"] == SectionType.VIDEO]
+        names = await self.film_names({each["object_id"] for each in untitled}, []) if untitled else {}
+        for each in untitled:
+            each["title"], _ = names.get(each["object_id"], ("", False))
+
     def _portraits(self, users: Sequence[int]) -> dict[str, Decoration]:
         """Return the pictures that users chose in the CMS; none from then on where its table may not be read."""
         if self._users is None:
@@ -112,7 +126,7 @@ class Overlay:
             return {}
         return {str(user): Decoration(avatar=path) for user, path in found.items()}
 
-    async def personal(self, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> dict[str, Any]:
+    async def personal(self, visitor: Actor, body: dict[str, Any], degraded: list[str]) -> answers.Personal:
         """Return the personal part of a page: the visitor's votes and waiting comments, and what friends liked.
 
         Votes and the list of friends are asked concurrently, what friends liked after them.
@@ -120,14 +134,14 @@ class Overlay:
         ids = [int(item["id"]) for item in items_of(body)]
         section_id = int(body.get("section", {}).get("id", 0))
 
-        def own() -> dict[str, Any]:
+        def own() -> answers.Personal:
             return self._sites.read(lambda site: pages.read_personal(site, visitor, section_id, ids))[0]
 
         votes, friends = await asyncio.gather(
             self._ask("personal", own, degraded),
             self._friends_of(visitor, degraded),
         )
-        found = votes or {"votes": {}, "mine": []}
+        found: answers.Personal = votes or {"votes": {}, "mine": []}
         if friends and ids:
             found["liked_by_friends"] = await self._liked(friends, ids, degraded)
         return found
@@ -149,7 +163,7 @@ class Overlay:
 
     async def _liked(
         self, friends: Sequence[int], ids: Sequence[int], degraded: list[str]
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, answers.Friends]:
         def read() -> dict[int, list[int]]:
             return self._sites.read(lambda site: pages.read_liked(site, friends, ids))[0]
 

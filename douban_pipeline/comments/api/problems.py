@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 from starlette.exceptions import HTTPException
 
+from douban_pipeline.comments.answers import ProblemAnswer
 from douban_pipeline.comments.dependencies import UnavailableError
 from douban_pipeline.comments.pages import NoSuchPageError
 from douban_pipeline.comments.types import BIGGEST_ID
@@ -31,13 +32,7 @@ _TITLES = {
 
 
 class Problem(Exception):  # noqa: N818 (a response, not an internal error)
-    """An error response.
-
-    Attributes:
-        status: HTTP status.
-        detail: What the user can do about it.
-        headers: Additional headers of the response.
-    """
+    """An error response."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -46,7 +41,8 @@ class Problem(Exception):  # noqa: N818 (a response, not an internal error)
 
 def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return the response for an error."""
-    body = {"type": "about:blank", "title": _TITLES.get(status, "错误"), "status": status, "detail": detail}
+    title = _TITLES.get(status, "错误")
+    body: ProblemAnswer = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return JSONResponse(body, status, dict(headers or {}), "application/problem+json")
 
 
@@ -59,7 +55,7 @@ class ProblemRoute(APIRoute):
 
         async def handler(request: Request) -> Response:
             try:
-                return await handle(request)
+                response = await handle(request)
             except Problem as problem:
                 return problem_response(problem.status, problem.detail, problem.headers)
             except HTTPException as error:  # FastAPI's own, of a body that is no UTF-8
@@ -72,6 +68,8 @@ class ProblemRoute(APIRoute):
                 return problem_response(404, "评论或评论区不存在")
             except UnavailableError:
                 return problem_response(503, "服务繁忙，请稍后再试", {"Retry-After": "2"})
+            response.headers.setdefault("Cache-Control", "no-store")
+            return response
 
         return handler
 

@@ -7,33 +7,39 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.routing import APIRoute
 from jinja2 import Environment
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
+from starlette.routing import BaseRoute
 
-from douban_pipeline.comments import pages, user_notices
-from douban_pipeline.comments.api import answers
+from douban_pipeline import __version__
+from douban_pipeline.comments import answers, pages, user_notices
 from douban_pipeline.comments.api.admin import admin_router
 from douban_pipeline.comments.api.admin_page import admin_page
 from douban_pipeline.comments.api.admin_tools import admin_tools_router
-from douban_pipeline.comments.api.context import Context, tagged
-from douban_pipeline.comments.api.description import describe, name_of
+from douban_pipeline.comments.api.context import Context
 from douban_pipeline.comments.api.problems import IdText, ObjectId, Problem, ProblemRoute
 from douban_pipeline.comments.api.requests import Read, SectionInput, Targets
+from douban_pipeline.comments.api.sessions import COOKIE
 from douban_pipeline.comments.api.view import targets_of, view_router
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import sections
 from douban_pipeline.comments.store.comment_lists import Order
 from douban_pipeline.comments.types import BIGGEST_ID, SectionType
-from douban_pipeline.comments.user_notices import mark_read
 from douban_pipeline.core.database import reading, run_transaction
 from douban_pipeline.core.guesses import GuessGuard
 
+_Result = TypeVar("_Result")
 PUBLIC = ("/comments/", "/demo")
 """Prefixes of paths for which the system authenticates visitors itself."""
 
@@ -108,100 +114,141 @@ def notices_router(context: Context) -> APIRouter:
     router = APIRouter(prefix="/v1/notices", route_class=ProblemRoute, tags=["notices"])
     engine = context.services.engine
 
-    async def user(request: Request) -> int:
+    async def user_id(request: Request) -> int:
         actor = await context.writer(request)
         if not actor.user_id:
             raise Problem(401, "请先登录", {"WWW-Authenticate": "Bearer"})
         return actor.user_id
 
-    async def in_thread(work: Any) -> Any:
+    own = Depends(user_id)
+
+    async def in_thread(work: Callable[[], _Result]) -> _Result:
         return await context.dependencies.call("notices", lambda: context.in_thread(work))
 
-    @router.get("", response_model=answers.Notices)
+    @router.get("")
     async def notices(
-        request: Request,
+        user: int = own,
         before: IdText | None = None,
         size: Annotated[int, Query(ge=1, le=50)] = 20,
         unread: bool = False,
-    ) -> Response:
+    ) -> answers.Notices:
         """Return notices, newest first: ``reply``, ``mention``, ``like``; ``status``, ``refused`` of own comments."""
-        whose = await user(request)
         after = int(before) if before is not None else None
 
-        def work() -> dict[str, Any]:
+        def work() -> answers.Notices:
             with reading(engine) as connection:
-                return user_notices.read_notices(connection, whose, after, size, unread=unread)
+                return user_notices.read_notices(connection, user, after, size, unread=unread)
 
-        return tagged(request, await in_thread(work))
+        found = await in_thread(work)
+        await context.overlay.give_titles(each["section"] for each in found["items"] if each["section"] is not None)
+        return found
 
-    @router.get("/count", response_model=answers.Unread)
-    async def count(request: Request) -> Response:
-        """Return the number of unread notices; 100 means 100 or more."""
-        whose = await user(request)
+    @router.get("/count")
+    async def count(user: int = own) -> answers.Unread:
+        """Return the number of unread notices."""
 
         def work() -> int:
             with reading(engine) as connection:
-                return user_notices.count_unread(connection, whose)
+                return user_notices.count_unread(connection, user)
 
-        return tagged(request, {"unread": await in_thread(work)})
+        return {"unread": await in_thread(work)}
 
-    @router.post("/read", response_model=answers.Marked)
-    async def read(request: Request, body: Read) -> Response:
+    @router.post("/read")
+    async def read(body: Read, user: int = own) -> answers.Marked:
         """Mark notices as read."""
-        whose = await user(request)
         ids, upto = [int(number) for number in body.ids], int(body.upto)
 
         def mark(connection: Connection) -> int:
-            return mark_read(connection, whose, ids, upto)
+            return user_notices.mark_read(connection, user, ids, upto)
 
-        return tagged(request, {"marked": await in_thread(lambda: run_transaction(engine, mark))})
+        return {"marked": await in_thread(lambda: run_transaction(engine, mark))}
 
     return router
-
-
-_FIELDS = ("id", "root", "parent", "floor", "author", "at", "pieces", "likes", "replies", "labels")
 
 
 def server_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1/server``."""
-    router = APIRouter(prefix="/v1/server", route_class=ProblemRoute, tags=["server"])
+    router = APIRouter(
+        prefix="/v1/server", route_class=ProblemRoute, tags=["server"], dependencies=[Depends(context.server_key)]
+    )
 
-    @router.get("/counts", response_model=answers.Counts)
-    async def counts(request: Request, of: Targets) -> Response:
+    @router.get("/counts")
+    async def counts(of: Targets) -> answers.Counts:
         """Return the number of comments shown for objects."""
-        await context.server_key(request)
         targets = targets_of(of)
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
-        return tagged(request, {"counts": found})
+        return {"counts": found}
 
-    @router.get("/comments", response_model=answers.ServedComments)
-    async def comments(request: Request, ids: Annotated[str, Query(max_length=2000)]) -> Response:
+    @router.get("/comments")
+    async def comments(ids: Annotated[str, Query(max_length=2000)]) -> answers.ServedComments:
         """Return comments by id, only those that are shown; 50 at most."""
-        await context.server_key(request)
         numbers = [int(part) for part in ids.split(",")[:50] if part.isdecimal() and int(part) <= BIGGEST_ID]
         found, _ = await context.read("page", lambda site: pages.read_comments(site, numbers))
-        return tagged(request, {"comments": [{name: item[name] for name in _FIELDS} for item in found]})
+        return {"comments": [*found]}  # what servers do not get is left out as it is sent
 
-    @router.put("/sections/{kind}/{object_id}", response_model=answers.MadeSection)
-    async def put_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionInput) -> Response:
+    @router.put("/sections/{kind}/{object_id}")
+    async def put_section(kind: SectionType, object_id: ObjectId, body: SectionInput) -> answers.MadeSection:
         """Create a section with its owner if there is none; an existing one is not changed."""
-        await context.server_key(request)
+        now = context.services.clock.now()
 
-        def work() -> dict[str, Any]:
-            number = run_transaction(
-                context.services.engine,
-                lambda connection: sections.ensure_section(
-                    connection,
-                    kind,
-                    object_id,
-                    context.services.clock.now(),
-                    owner_id=body.owner_id,
-                    title=body.title,
-                ),
-            )
-            return {"id": str(number)}
+        def make(connection: Connection) -> int:
+            return sections.ensure_section(connection, kind, object_id, now, owner_id=body.owner_id, title=body.title)
 
-        made = await context.dependencies.call("write", lambda: context.in_thread(work))
-        return tagged(request, made)
+        work = partial(run_transaction, context.services.engine, make)
+        return {"id": str(await context.dependencies.call("write", lambda: context.in_thread(work)))}
 
     return router
+
+
+_SCHEMES: dict[str, dict[str, str]] = {
+    "visitor": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "A token of the site (HS256, TOKEN_SECRET): sub is the user's id, name and level are optional.",
+    },
+    "cms": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "user_check",
+        "description": "The CMS's own login, with its cookies user_id and user_name; where CMS_LOGIN allows it.",
+    },
+    "server": {"type": "http", "scheme": "bearer", "description": "The key of a server of the site (API_KEYS)."},
+    "operator": {"type": "http", "scheme": "bearer", "description": "ADMIN_TOKEN, or AUDIT_TOKEN."},
+    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /admin/session sets."},
+}
+_VISITOR: list[dict[str, list[str]]] = [{"visitor": []}, {"cms": []}]
+_SECURITY: dict[str, list[dict[str, list[str]]]] = {
+    "view": [*_VISITOR, {}],  # visitors may read, and guests write where the site lets them
+    "notices": _VISITOR,
+    "server": [{"server": []}],
+    "admin": [{"operator": []}, {"session": []}],
+}
+_PROBLEM = {"$ref": "#/components/schemas/ProblemAnswer"}
+_PROBLEMS = {
+    "4XX": "The request is refused; `detail` says why, and what to do. `429` comes with `Retry-After`.",
+    "503": "What it takes does not answer in time; try again after `Retry-After` seconds.",
+}
+
+
+def name_of(route: APIRoute) -> str:
+    """Return what methods of clients that are made of the description are called, such as `view_page`."""
+    return f"{route.tags[0]}_{route.name}"
+
+
+def describe(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """Return the description of routes: each with its answers, its problems, and who may call it, by its tag."""
+    found = get_openapi(title="Comments", version=__version__, routes=routes)
+    components = found.setdefault("components", {})
+    components["securitySchemes"] = _SCHEMES
+    schemas = components.setdefault("schemas", {})
+    schemas["ProblemAnswer"] = TypeAdapter(answers.ProblemAnswer).json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, which `ProblemRoute` replaces
+        schemas.pop(unused, None)
+    for operation in (each for path in found["paths"].values() for each in path.values()):
+        operation["security"] = next(_SECURITY[tag] for tag in operation["tags"] if tag in _SECURITY)
+        operation["responses"].pop("422", None)
+        for status, words in _PROBLEMS.items():
+            content = {"application/problem+json": {"schema": _PROBLEM}}
+            operation["responses"][status] = {"description": words, "content": content}
+    return found

@@ -24,13 +24,7 @@ _MOST_NAME = 30
 
 
 class ModeratorSessions:
-    """Issues and reads the cookies; changing a token ends the sessions that were begun with it.
-
-    Args:
-        settings: The tokens of operators and auditors.
-        clock: Source of the current time.
-        counters: Where the ends of sessions are noted, for all processes.
-    """
+    """Issues and reads the cookies; changing a token ends the sessions that were begun with it."""
 
     def __init__(self, settings: CommentsSettings, clock: Clock, counters: Counters) -> None:
         self._clock, self._counters = clock, counters

@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi import APIRouter, Depends, Request, Response
 
-from douban_pipeline.comments import pages
-from douban_pipeline.comments.api import answers
+from douban_pipeline.comments import answers, pages
 from douban_pipeline.comments.api.context import (
     PAGE_SIZE,
     Context,
     SharedPage,
-    accepted,
     address_of,
     answer_with,
     encode,
@@ -37,7 +34,6 @@ from douban_pipeline.comments.api.requests import (
     Targets,
     Typed,
 )
-from douban_pipeline.comments.api.streams import CountStreams, EventStream
 from douban_pipeline.comments.identity import TokenError, guests_at
 from douban_pipeline.comments.pages import Target
 from douban_pipeline.comments.store.comment_lists import Order
@@ -58,13 +54,19 @@ from douban_pipeline.core.guesses import household
 def view_router(context: Context) -> APIRouter:
     """Return the router of the paths below ``/v1``."""
     router = APIRouter(prefix="/v1", route_class=ProblemRoute, tags=["view"])
-    writing, streams = Writing(context), CountStreams(context)
+    writing = Writing(context)
 
     async def about(
         request: Request, actor: Actor, comment_id: int, kind: EventKind, *, may: May | None = None, **payload: Any
-    ) -> Response:
+    ) -> answers.Accepted:
         await writing.about(request, actor, comment_id, kind, may=may, **payload)
-        return accepted({"accepted": True})
+        return {"accepted": True}
+
+    async def reporting(request: Request) -> Actor:
+        return _all_guests(await context.writer(request), request)
+
+    anybody, writer, reporter = Depends(context.visitor), Depends(context.writer), Depends(reporting)
+    operator = Depends(context.operator)
 
     @router.get("/sections/{kind}/{object_id}/page", response_model=answers.SectionPage | answers.PhonePage)
     async def page(
@@ -114,11 +116,6 @@ def view_router(context: Context) -> APIRouter:
         )
         return await _answer(context, request, shared)
 
-    @router.get("/sections/{kind}/{object_id}/stream", response_class=EventStream)
-    async def stream(request: Request, kind: SectionType, object_id: ObjectId) -> StreamingResponse:
-        """Send the number of comments shown as server-sent events (`count`) whenever it changes."""
-        return streams.open(request, Target(kind, object_id))
-
     @router.get("/counts", response_model=answers.Counts)
     async def counts(request: Request, of: Targets) -> Response:
         """Return the number of comments shown for objects, such as ``1:17,1:18``; 100 at most."""
@@ -126,111 +123,108 @@ def view_router(context: Context) -> APIRouter:
         found, _ = await context.read("page", lambda site: pages.read_counts(site, targets))
         return tagged(request, {"counts": found})
 
-    @router.post("/sections/{kind}/{object_id}/comments", status_code=202, response_model=answers.Published)
-    async def publish(request: Request, kind: SectionType, object_id: ObjectId, body: NewComment) -> Response:
+    @router.post("/sections/{kind}/{object_id}/comments", status_code=202)
+    async def publish(
+        request: Request,
+        kind: SectionType,
+        object_id: ObjectId,
+        body: NewComment,
+        actor: Actor = writer,
+    ) -> answers.Published:
         """Publish a comment; return what is needed to display it at once. It is applied within a second."""
-        actor = await context.writer(request)
-        target, ad = Target(kind, object_id), body.ad.model_dump() if body.ad is not None else None
-        return accepted(await writing.publish(request, actor, target, body.content, body.parent, body.name, ad))
+        ad: answers.Advertisement | None = None if body.ad is None else {"title": body.ad.title, "link": body.ad.link}
+        return await writing.publish(request, actor, Target(kind, object_id), body.content, body.parent, body.name, ad)
 
-    @router.get("/comments/{comment_id}/outcome", response_model=answers.Outcome)
-    async def outcome(request: Request, comment_id: CommentId) -> Response:
+    @router.get("/comments/{comment_id}/outcome")
+    async def outcome(comment_id: CommentId, actor: Actor = writer) -> answers.Outcome:
         """Return what became of the comment, or of the edit, that the visitor sent last: it may yet be refused."""
-        return JSONResponse(await writing.outcome(request, comment_id), headers={"Cache-Control": "no-store"})
+        return await writing.outcome(actor, comment_id)
 
-    @router.post("/preview", response_model=answers.Preview)
-    async def preview(request: Request, body: Typed) -> Response:
+    @router.post("/preview")
+    async def preview(request: Request, body: Typed) -> answers.Preview:
         """Return how a text will be shown, as far as no word of it is masked; nothing is stored."""
         if await context.counted(f"preview:{household(address_of(request))}", 60) > 60:
             raise Problem(429, "预览过于频繁，请稍后再试", {"Retry-After": "60"})
-        return JSONResponse({"pieces": pieces(clean(body.content))}, headers={"Cache-Control": "no-store"})
+        return {"pieces": pieces(clean(body.content))}
 
-    @router.get("/me", response_model=answers.Me)
-    async def me(request: Request) -> Response:
+    @router.get("/me")
+    async def me(visitor: Actor | None = anybody) -> answers.Me:
         """Return who asks: a user, a guest (without id) if guests may write, or null."""
-        visitor = await context.visitor(request)
-        return JSONResponse(
-            {"me": _who(visitor) if visitor is not None else None}, headers={"Cache-Control": "no-store"}
-        )
+        return {"me": _who(visitor) if visitor is not None else None}
 
-    @router.put("/comments/{comment_id}/vote", status_code=202, response_model=answers.Accepted)
-    async def vote(request: Request, comment_id: CommentId, body: Opinion) -> Response:
+    @router.put("/comments/{comment_id}/vote", status_code=202)
+    async def vote(request: Request, comment_id: CommentId, body: Opinion, actor: Actor = writer) -> answers.Accepted:
         """Like or dislike a comment, or withdraw the vote."""
-        actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.VOTE, value=body.value)
 
-    async def reporter(request: Request) -> Actor:
-        return _all_guests(await context.writer(request), request)
-
-    @router.post("/comments/{comment_id}/report", status_code=202, response_model=answers.Accepted)
-    async def report(request: Request, comment_id: CommentId, body: Complaint) -> Response:
+    @router.post("/comments/{comment_id}/report", status_code=202)
+    async def report(
+        request: Request, comment_id: CommentId, body: Complaint, actor: Actor = reporter
+    ) -> answers.Accepted:
         """Report a comment. All guests at an address report it once."""
-        actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.REPORT, reason=body.reason, detail=body.detail)
 
-    @router.delete("/comments/{comment_id}/report", status_code=202, response_model=answers.Accepted)
-    async def withdraw(request: Request, comment_id: CommentId) -> Response:
+    @router.delete("/comments/{comment_id}/report", status_code=202)
+    async def withdraw(request: Request, comment_id: CommentId, actor: Actor = reporter) -> answers.Accepted:
         """Withdraw a report."""
-        actor = await reporter(request)
         return await about(request, actor, comment_id, EventKind.WITHDRAW_REPORT)
 
-    @router.delete("/comments/{comment_id}", status_code=202, response_model=answers.Accepted)
-    async def delete(request: Request, comment_id: CommentId) -> Response:
+    @router.delete("/comments/{comment_id}", status_code=202)
+    async def delete(request: Request, comment_id: CommentId, actor: Actor = writer) -> answers.Accepted:
         """Delete one's own comment, or a comment in one's own section."""
-        actor = await context.writer(request)
-        return await about(
-            request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=CommentStatus.DELETED
-        )
+        deleted = CommentStatus.DELETED
+        return await about(request, actor, comment_id, EventKind.SET_STATUS, may=_may_delete, status=deleted)
 
-    @router.patch("/comments/{comment_id}", status_code=202, response_model=answers.Edited)
-    async def edit(request: Request, comment_id: CommentId, body: Draft) -> Response:
+    @router.patch("/comments/{comment_id}", status_code=202)
+    async def edit(request: Request, comment_id: CommentId, body: Draft, actor: Actor = writer) -> answers.Edited:
         """Replace the text of one's own comment within `edit_seconds`; what it said before is kept for reviewers."""
-        actor = await context.writer(request)
-        return accepted(await writing.edit(request, actor, comment_id, body.content))
+        return await writing.edit(request, actor, comment_id, body.content)
 
-    @router.post("/comments/{comment_id}/undo", status_code=202, response_model=answers.Accepted)
-    async def undo(request: Request, comment_id: CommentId) -> Response:
+    @router.post("/comments/{comment_id}/undo", status_code=202)
+    async def undo(request: Request, comment_id: CommentId, actor: Actor = writer) -> answers.Accepted:
         """Undo one's own deletion."""
-        actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.UNDO_STATUS, may=_may_delete)
 
-    @router.put("/comments/{comment_id}/pin", status_code=202, response_model=answers.Accepted)
-    async def pin(request: Request, comment_id: CommentId, body: Switch) -> Response:
+    @router.put("/comments/{comment_id}/pin", status_code=202)
+    async def pin(request: Request, comment_id: CommentId, body: Switch, actor: Actor = writer) -> answers.Accepted:
         """Pin a comment to the top of its section, or unpin it."""
-        actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.PIN, may=_may_manage, on=body.on)
 
-    @router.put("/comments/{comment_id}/feature", status_code=202, response_model=answers.Accepted)
-    async def feature(request: Request, comment_id: CommentId, body: Switch) -> Response:
+    @router.put("/comments/{comment_id}/feature", status_code=202)
+    async def feature(request: Request, comment_id: CommentId, body: Switch, actor: Actor = writer) -> answers.Accepted:
         """Mark a comment as featured, or remove the mark."""
-        actor = await context.writer(request)
         return await about(request, actor, comment_id, EventKind.FEATURE, may=_may_manage, on=body.on)
 
-    @router.put("/comments/{comment_id}/promote", status_code=202, response_model=answers.Accepted)
-    async def promote(request: Request, comment_id: CommentId, body: Switch) -> Response:
+    @router.put("/comments/{comment_id}/promote", status_code=202)
+    async def promote(
+        request: Request, comment_id: CommentId, body: Switch, actor: Actor = operator
+    ) -> answers.Accepted:
         """Mark a comment as an advertisement, or remove the mark; for operators only."""
-        actor = await context.operator(request)
         return await about(request, actor, comment_id, EventKind.PROMOTE, on=body.on)
 
-    @router.patch("/sections/{kind}/{object_id}", status_code=202, response_model=answers.Accepted)
-    async def change_section(request: Request, kind: SectionType, object_id: ObjectId, body: SectionChange) -> Response:
+    @router.patch("/sections/{kind}/{object_id}", status_code=202)
+    async def change_section(
+        request: Request,
+        kind: SectionType,
+        object_id: ObjectId,
+        body: SectionChange,
+        actor: Actor = writer,
+    ) -> answers.Accepted:
         """Close or open a section, or set whether comments are reviewed first."""
-        actor = await context.writer(request)
         payload: dict[str, Any] = {}
         if body.closed is not None:
             payload["status"] = SectionStatus.CLOSED if body.closed else SectionStatus.ACTIVE
         if body.review_first is not None:
             payload["settings"] = {"review_first": body.review_first}
         await writing.change_section(request, actor, Target(kind, object_id), _may_manage, payload)
-        return accepted({"accepted": True})
+        return {"accepted": True}
 
-    @router.post("/impressions", status_code=202, response_model=answers.Counted)
-    async def impressions(request: Request, body: ShownComments) -> Response:
+    @router.post("/impressions", status_code=202)
+    async def impressions(request: Request, body: ShownComments, visitor: Actor | None = anybody) -> answers.Counted:
         """Record which comments of a page were displayed, once a visitor; used for the order by heat only.
 
         All guests at an address are one visitor, as for reports: both lower a comment and cost their sender nothing.
         """
-        actor = _all_guests(await context.visitor(request), request)
         try:
             served = context.views.read(body.view, context.services.clock.now())
         except TokenError:
@@ -238,9 +232,9 @@ def view_router(context: Context) -> APIRouter:
         seen = served & {int(number) for number in body.ids}
         counted = None
         if seen and await context.counted(f"shown:{household(address_of(request))}", 60) <= 60:
-            note = partial(writing.note_shown, seen, actor)
+            note = partial(writing.note_shown, seen, _all_guests(visitor, request))
             counted = await context.dependencies.try_call("impressions", lambda: context.in_thread(note), [])
-        return accepted({"counted": counted or 0})
+        return {"counted": counted or 0}
 
     return router
 
@@ -270,7 +264,7 @@ def _shared(page: SharedPage, device: Device) -> dict[str, Any]:
     return pages.for_phones(page.body) if device == Device.PHONE else page.body
 
 
-def _who(visitor: Actor) -> dict[str, Any]:
+def _who(visitor: Actor) -> answers.Who:
     return {"id": str(visitor.user_id) if visitor.user_id else None, "name": visitor.name}
 
 

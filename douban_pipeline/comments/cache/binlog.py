@@ -45,8 +45,6 @@ class BinlogReader:
     Args:
         engine: The database; MariaDB or MySQL with ``binlog_format=ROW``.
         lists: The lists; their Redis also stores the log position.
-        follower: Updates lists from the database.
-        owner: Owner of the lease.
 
     Raises:
         ProblemsError: The server has no such log; the message says which settings it needs.

@@ -76,8 +76,6 @@ class Fetched(Generic[_Result]):
     """Result of a call.
 
     Attributes:
-        result: The value.
-        own: Whether this process fetched it.
         good_ms: Milliseconds for which it may be reused.
     """
 
@@ -90,8 +88,6 @@ class JointFlights:
     """Calls in progress in any process, by key; blocks the calling thread.
 
     Args:
-        client: Redis client that decodes answers as text.
-        prefix: Prefix of every key.
         attempt: Calls Redis; returns None where it is unavailable: then each process fetches for itself.
     """
 
@@ -104,7 +100,6 @@ class JointFlights:
         If the other process dies, this one waits two seconds; if its call fails, only until then.
 
         Args:
-            key: Key of the value.
             fetch: Fetches the value; it is shared as JSON.
             good_ms: Returns the milliseconds for which later callers may reuse it; 0 shares it with waiting ones only.
 
@@ -163,7 +158,6 @@ class HotKeys:
     """Counts requests per key within a sliding window; the least frequent keys are evicted first (LFU).
 
     Args:
-        threshold: Number of requests within the window from which a key is hot.
         window: Length of the window in seconds.
         buckets: Number of slices of the window, which expire one after another.
         most: Maximum number of keys that are counted.

@@ -24,8 +24,6 @@ class ListFollower:
     """Updates the lists in Redis from the database; idempotent.
 
     Args:
-        engine: Database of the tables.
-        lists: The lists.
         by_events: Whether events update lists; False where the binary log does, see `cache.binlog`.
     """
 

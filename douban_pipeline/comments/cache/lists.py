@@ -12,20 +12,58 @@ import logging
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import Any, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
+from redis.client import PubSub
 from redis.retry import Retry
 
 from douban_pipeline.comments.cache.flights import JointFlights
 from douban_pipeline.comments.cache.page_scripts import PAGE
-from douban_pipeline.comments.cache.wake_ups import WakeUps
 from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store.comment_lists import CommentPlace, Order
 from douban_pipeline.core.clock import Clock
 
 _LOG = logging.getLogger(__name__)
+LONGEST_SECONDS = 0.5
+"""Maximum wait of a worker that receives wake-ups: a message may be lost, and not every writer sends one."""
+
+
+class WakeUps:
+    """Wake-ups over Redis, for one thread."""
+
+    def __init__(self, client: redis.Redis, channel: str) -> None:
+        self._client, self._channel = client, channel
+        self._heard: PubSub | None = None
+
+    def wait(self, stopped: Event, seconds: float) -> None:
+        """Return when there may be something to do, or ``stopped`` is set.
+
+        Args:
+            stopped: Ends the wait, after `LONGEST_SECONDS` at the latest.
+        """
+        try:
+            if self._heard is None:
+                self._heard = self._client.pubsub(ignore_subscribe_messages=True)
+                self._heard.subscribe(self._channel)
+                return  # messages sent before the subscription were missed
+            message = self._heard.get_message(timeout=LONGEST_SECONDS)
+            while message is not None:
+                message = self._heard.get_message()
+        except redis.RedisError as error:
+            _LOG.debug("no wake-ups: %s", error)
+            self.close()
+            stopped.wait(seconds)
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._heard is not None:
+            self._heard.close()
+            self._heard = None
+
+
 _Result = TypeVar("_Result")
 
 END = "end"
@@ -124,10 +162,6 @@ class RedisLists:
     """The comment lists in one Redis.
 
     Args:
-        client: Redis client that decodes answers as text.
-        clock: Source of the current time.
-        prefix: Prefix of every key.
-        seconds: Time to live of a list, renewed by every update.
         most: Maximum number of ids that a list is built with.
     """
 

@@ -17,13 +17,6 @@ def status_refusal(
 
     Authors may delete their own comments whatever was decided before, which keeps the rank of that decision (see
     `rank_after`), but they may not restore what somebody else removed.
-
-    Args:
-        current: Current status.
-        current_rank: Rank of whoever set it.
-        wanted: New status.
-        rank: Rank of whoever sets it.
-        own: Whether that is the comment's author.
     """
     if wanted == current and rank <= current_rank:
         return "状态没有变化"
@@ -47,12 +40,6 @@ def undo_refusal(current_rank: Rank, last_actor: str, actor: str, rank: Rank) ->
     """Return why the last change of a status may not be undone; None if it may.
 
     Authors and section owners may undo only their own changes, and only if no higher rank has decided since.
-
-    Args:
-        current_rank: Rank of the current status.
-        last_actor: Actor of the last change.
-        actor: Actor of the undo.
-        rank: Rank of that actor.
     """
     if rank <= Rank.OWNER and last_actor != actor:
         return "只能撤销自己的操作"

@@ -129,11 +129,7 @@ class Findings:
     """Result of the safety review of a text before it is published.
 
     Attributes:
-        text: The text to be shown.
-        status: NORMAL, or REVIEW where a person has to review it.
         refusal: Why it is not published at all; empty where it is.
-        reasons: Reasons for REVIEW, shown to the reviewer.
-        masked: Whether some of its words were replaced.
     """
 
     text: str
@@ -169,11 +165,7 @@ class BatchState:
     """Everything that the events of a batch touch.
 
     Attributes:
-        now: Time at which the batch is applied.
-        sections: Sections by id.
-        comments: Comments named by the events, their parents and roots, and the pinned ones where one is pinned, by id.
         votes: Values by comment and voter; a missing pair has no vote.
-        reports: Reports by comment and reporter.
         moderation: Entries of a comment that can still be undone, oldest first.
         reports_to_review: Number of reports after which a comment waits for review; 0 for never.
         pinned_most: Maximum number of pinned comments of a section.

@@ -89,10 +89,6 @@ def _move(
     """Give a comment a status with the rank and the actor that hold it, and note the entry that says so.
 
     Args:
-        batch, section, event, comment: What is changed, and by which event.
-        action: Name of the entry.
-        status, rank, holder: What the comment has from now on.
-        by: Who did it.
         reason, together: Why, and the batch of decisions that it belongs to.
         undone: Whether the entry itself cannot be undone.
     """

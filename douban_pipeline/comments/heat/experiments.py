@@ -23,10 +23,7 @@ class Variant:
     """One variant of an experiment.
 
     Attributes:
-        name: Name in reports.
         share: Share of the sections in the experiment's scope, 0 to 1.
-        weights: Weights that differ from the default ones.
-        without: Names of rules that are not applied.
     """
 
     name: str
@@ -40,10 +37,8 @@ class Experiment:
     """Variants for a part of the sections; the others keep the default order.
 
     Attributes:
-        name: Name in reports.
         salt: Salt of the hash; another salt selects other sections.
         variants: The variants; their shares sum up to at most 1.
-        scope: The sections to which it applies.
     """
 
     name: str

@@ -35,7 +35,6 @@ class Neighbour:
     """A comment as the served order has it.
 
     Attributes:
-        heat: Its score in millionths.
         parts: The parts that this score is the sum of, those of 0 left out; None while they are not stored.
     """
 
@@ -53,12 +52,6 @@ class ServedRank:
 
     Attributes:
         place: Its place, counted from 1.
-        total: Number of comments in the order.
-        own: The comment.
-        upper: The one before it, if any.
-        lower: The one after it, if any.
-        decisions: Names of the rules that counted in its score.
-        variant: Experiment and variant in its score.
     """
 
     place: int
@@ -75,12 +68,8 @@ class Facts:
     """What a comment's score is computed from, as of now.
 
     Attributes:
-        values: Its columns.
-        policy: The policy in force.
         recalled: Effect of the rules in force on the comment alone.
-        heat: Its score by these, in millionths.
         swept: Whether its age and windows are those of a sweep; else those of the section's beginning.
-        same: Whether this is the score that the served order uses.
     """
 
     values: Mapping[str, Any]

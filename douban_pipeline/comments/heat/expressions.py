@@ -64,7 +64,6 @@ class Condition:
     """A compiled boolean expression over comments.
 
     Attributes:
-        factors: Names of the factors that it uses.
         evaluate: The compiled function; see `holds`.
     """
 

@@ -35,8 +35,6 @@ class Factor:
 
     Attributes:
         name: Name used by rules and other factors.
-        kind: Type of its values.
-        meaning: Its meaning, in Chinese, for authors of rules.
         compute: Function of the factors named by its parameters; None if the column is read from storage.
     """
 

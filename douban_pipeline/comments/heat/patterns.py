@@ -28,10 +28,6 @@ _CODES = (
 def pattern_refusal(pattern: str, *, anywhere: bool = True) -> str | None:
     """Return why a pattern is refused; None if it is accepted.
 
-    Args:
-        pattern: The regular expression.
-        anywhere: Whether it is searched anywhere in a text, or only at its beginning.
-
     Raises:
         re.error: It is not a valid regular expression.
     """
@@ -96,12 +92,7 @@ def _engine() -> tuple[Any, Any]:
 
 
 class _Ways:
-    """Counts the ways in which a pattern can match.
-
-    Args:
-        parser: Parser of Python's regular expressions.
-        codes: Names of its node types.
-    """
+    """Counts the ways in which a pattern can match."""
 
     def __init__(self, parser: Any, codes: Any) -> None:
         self._parser, self._codes = parser, codes
@@ -113,12 +104,7 @@ class _Ways:
         return self._of(list(self._parser.parse(pattern)), last=True)
 
     def _of(self, items: list[Any], *, last: bool = False) -> float:
-        """Return the maximum number of ways in which a sequence can match at one position.
-
-        Args:
-            items: Items of a parsed pattern.
-            last: Whether nothing follows: then the first match of a repeat at the end is accepted without backtracking.
-        """
+        """Return the maximum number of ways in which a sequence can match at one position."""
         ways, codes = 1.0, self._codes
         for place, (code, given) in enumerate(items):
             if code in self._repeats:

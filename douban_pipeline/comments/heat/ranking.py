@@ -22,8 +22,6 @@ class Policy:
     """Ranking policy of a section.
 
     Attributes:
-        weights: Weights of the parts of the score.
-        rules: Rules written by operators.
         variant: Experiment and its variant; empty outside of experiments.
     """
 
@@ -42,11 +40,8 @@ class HeatRanking:
     """All comments of a section, hottest first.
 
     Attributes:
-        ids: Their ids.
         heat: Their scores in millionths, descending.
         parts: Their parts by name, see `SHOWN_PARTS`.
-        rows: Their positions in the columns that the ranking was computed from.
-        recalled: Effect of rules, by position in those columns.
     """
 
     ids: Column
@@ -69,9 +64,7 @@ def rank(ids: Column, read: Columns, policy: Policy) -> HeatRanking:
     """Return the order by heat; deterministic, whatever order the comments come in.
 
     Args:
-        ids: Ids of the comments, each once.
         read: At least `columns_to_read`.
-        policy: The ranking policy.
 
     Raises:
         FactorGraphError: A column is missing or has another length than the ids.

@@ -27,9 +27,6 @@ class Recalled:
     """Effect of rules on comments.
 
     Attributes:
-        moved: Points of boosts and sinks of each comment.
-        pinned: Points of pins of each comment.
-        counted: By rule, the comments for which its decision counted.
         silenced: By rule, the comments that it matched without counting: exempted, or superseded by another rule.
         exempted: By rule, the comments that it matched but that were exempted; a subset of `silenced`.
     """
@@ -42,13 +39,7 @@ class Recalled:
 
 
 def recall(rules: RuleSet, columns: Columns, length: int) -> Recalled:
-    """Return the effect of ``rules`` on ``length`` comments.
-
-    Args:
-        rules: The rules, in order of priority.
-        columns: At least the factors that they use.
-        length: Number of comments.
-    """
+    """Return the effect of ``rules`` on ``length`` comments."""
     hits = {each.rule.name: each.condition.holds(columns, length) for each in rules.compiled}
     exempted = _exempted(rules, hits)
     counted = {name: hit & ~exempted[name] if name in exempted else hit for name, hit in hits.items()}

@@ -34,7 +34,6 @@ class RuleScope:
 
     Attributes:
         types: Types of sections, see `types.SectionType`.
-        sections: Ids of sections.
     """
 
     types: tuple[int, ...] = ()
@@ -57,13 +56,10 @@ class Rule:
     Attributes:
         name: Lower-case letters, digits and underscores; used in other rules and in messages.
         expression: The condition, see `expressions`.
-        decision: The decision for comments that match.
         amount: Points that a boost adds or a sink subtracts; 0 for the others.
         priority: Higher priorities come first; ties are sorted by name.
         stacks: Whether its points are added to those of other rules. Of all boosts that do not stack only the strongest
             counts, on a tie the first one; likewise for sinks.
-        exempts: For an exemption: names of rules, or decisions, of the same or lower priority that then do not count.
-        scope: The sections to which it applies.
         reason: Why the rule exists, in a sentence; shown where a rank is explained.
     """
 

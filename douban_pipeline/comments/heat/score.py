@@ -50,16 +50,8 @@ class HeatWeights:
     """Weights of the parts; each is 0 or more.
 
     Attributes:
-        report_dislikes: Number of dislikes that a report counts as (k).
-        replies: Factor of the logarithm of replies (a).
-        rate: Factor of the like rate (b).
         rate_day: Share of the last day in the like rate; the remaining share is that of all time.
-        rate_week: Share of the last week in the like rate.
-        owner: Points for a like of the section's owner, and again for an answer (c).
-        decay: Factor of the logarithm of age (g).
         short: Multiplier of the approval of a text of one character; it is 1 from `full_length` on.
-        full_length: Number of characters from which a text is not short.
-        level: Added to the multiplier for each level of the author.
     """
 
     report_dislikes: float = 3.0
@@ -112,7 +104,6 @@ def parts(factors: Columns, weights: HeatWeights) -> dict[str, Column]:
 
     Args:
         factors: At least `FACTORS`.
-        weights: Weights of the parts.
     """
     approval = wilson(factors["likes"], factors["dislikes"] + weights.report_dislikes * factors["reports"])
     approval *= length_weight(factors["length"], weights)

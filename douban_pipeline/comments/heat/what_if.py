@@ -17,10 +17,8 @@ class Move:
     """A comment that the other policy would move.
 
     Attributes:
-        comment_id: Id of the comment.
         before: Its place, counted from 1.
         after: Its place under the other policy.
-        points: Difference of its score.
         rules: Names of the other policy's rules that count for it.
     """
 
@@ -42,11 +40,8 @@ class WhatIf:
     """Effect of another policy on a section.
 
     Attributes:
-        comments: Number of comments of the section.
         hits: Number of comments for which each rule of the other policy would count.
         changed: Number of comments with another score.
-        moved: Number of these that change place, plus the comments that change place within the first places.
-        moves: The first of these, sorted by the higher of both places.
     """
 
     comments: int
@@ -69,9 +64,7 @@ def what_if(before: HeatRanking, after: HeatRanking, *, top: int = 10, most: int
     ``top`` places, before or after.
 
     Args:
-        before: Ranking by the current policy.
         after: Ranking by the other policy.
-        top: Places within which every change is reported.
         most: Maximum number of moves returned.
 
     Raises:

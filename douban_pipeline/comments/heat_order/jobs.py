@@ -1,4 +1,4 @@
-"""Jobs with which operators manage the order by heat: rules, explanations, and rescoring one section."""
+"""Jobs with which operators manage the order by heat: rules, and rescoring one section."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from douban_pipeline.comments.resources import LOCATION, PERSON_TAGS
 from douban_pipeline.comments.scoring import policies
 from douban_pipeline.comments.services import CommentsServices
 from douban_pipeline.comments.store import search_index
-from douban_pipeline.comments.sweep import explain_places, rebuild
+from douban_pipeline.comments.sweep import rebuild
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
@@ -199,44 +199,4 @@ rebuild_comment_section = person_job(
 )
 
 
-class ExplainConfig(LaunchpadConfig):
-    """Config of explaining the ranks of comments."""
-
-    section: int = Field(0, description=page_text("Id of the section."))
-    places: list[int] = Field(default_factory=lambda: [1, 2, 3], description=page_text("Ranks, from 1."))
-
-
-def explain_ranks(
-    context: dg.OpExecutionContext, config: ExplainConfig, services: dg.ResourceParam[CommentsServices]
-) -> None:
-    """Explain why comments have their ranks."""
-    services.ready()
-    found = explain_places(services, config.section, config.places)
-    for place, sentences in found.items():
-        context.log.info(f"{place}: {''.join(sentences)}")
-    rows = [{"名次": place, "原因": sentence} for place, sentences in found.items() for sentence in sentences]
-    context.add_output_metadata({"places": len(found), "why": run_table(rows, most=_SHOWN)})
-
-
-_EXPLAIN = page_text(
-    """\
-Explain ranks: why is this comment third?
-
-It explains the list that visitors are served now; nothing is written. Pinned comments stand before it, without places.
-"""
-)
-
-explain_comment_ranks = person_job(
-    explain_ranks,
-    name="explain_comment_ranks",
-    manual=_EXPLAIN,
-    writes=page_text("Nothing."),
-    when=page_text("When somebody asks why a comment stands where it does."),
-    examples={"": {"section": 1, "places": [3]}},
-    nothing_done="没有解释",
-    location=LOCATION,
-    tags=PERSON_TAGS,
-)
-
-
-jobs: list[Any] = [save_comment_rule, retire_comment_rule, rebuild_comment_section, explain_comment_ranks]
+jobs: list[Any] = [save_comment_rule, retire_comment_rule, rebuild_comment_section]

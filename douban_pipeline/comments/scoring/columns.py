@@ -72,10 +72,6 @@ class SectionColumns:
     """The roots of a section, in no particular order.
 
     Attributes:
-        ids: Their ids.
-        shown: Whether their own status is NORMAL.
-        stored: Their stored heat.
-        scored: Whether their heat was ever computed.
         read: The requested columns of `heat.factors.READ`.
     """
 
@@ -96,10 +92,7 @@ def read_columns(
     """Return the roots of a section, shown or not, with the columns ``wanted``.
 
     Args:
-        connection: Connection to the database.
-        section_id: Id of the section.
         wanted: Names of columns, as `heat.ranking.columns_to_read` returns them.
-        now: Reference time of ages and windows.
         only: Id of the root to read; None for all.
 
     Raises:
@@ -170,11 +163,7 @@ def windows_of(
     """Return the columns `WINDOWED` of a few roots, whatever their sections.
 
     Args:
-        connection: Connection to the database.
-        ids: Ids of the roots.
         stored: Those of them that may have rows.
-        now: Reference time of the windows.
-        liked: Likes gained a moment ago, by id, that are not in the tables yet.
     """
     rows = [
         tuple(row)

@@ -34,7 +34,8 @@ _COMMAND = 1000
 _PIPELINE = 10
 _DIGITS = 19
 
-_SWAP = """
+_SWAP = (
+    """
 local old = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 for place = 2, #KEYS do redis.call('EXPIRE', KEYS[place], ARGV[2]) end
@@ -46,9 +47,11 @@ if old then
 end
 return 1
 """
-"""Makes a version the current one, and sets the expiry of the previous one."""
+    """Makes a version the current one, and sets the expiry of the previous one."""
+)
 
-_PUT = """
+_PUT = (
+    """
 -- ARGV: seconds that it lives, then heat and member in turns.
 local current = redis.call('GET', KEYS[1])
 if not current then return 0 end
@@ -73,9 +76,10 @@ for i = 2, #ARGV, 2 do
 end
 return 1
 """
-"""Inserts comments by heat if the list exists; never creates a list.
+    """Inserts comments by heat if the list exists; never creates a list.
 
 If Redis evicted a segment for lack of memory, the whole list is dropped and the tables are read instead."""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,6 @@ class HeatList:
     """The current version of a section's list.
 
     Attributes:
-        version: Name of the version, part of the keys of its sorted sets.
-        count: Number of comments at the time of publishing.
         segments: Number of sorted sets; at least one.
         at: Time of publishing, in seconds since 1970.
     """
@@ -99,7 +101,6 @@ class HeatLists:
     """Lists by heat of all sections of a site.
 
     Args:
-        client: Redis client.
         prefix: Prefix of keys; sites that share a Redis have different ones.
     """
 
@@ -114,10 +115,8 @@ class HeatLists:
         """Replace a section's list; readers see the old one until the new one is complete.
 
         Args:
-            section_id: Id of the section.
             ids: The comments shown, hottest first.
             heat: Their heat, descending.
-            now: Time at which the scores were computed.
         """
         version = uuid.uuid4().hex[:12]
         starts = range(0, max(len(ids), 1), SEGMENT)
@@ -155,7 +154,6 @@ class HeatLists:
         The caller has to check their status before showing them.
 
         Args:
-            section_id: Id of the section.
             after: (heat, id) that they follow, whether a comment is still there or not; None for the first page.
             most: Maximum number of comments.
         """

@@ -90,7 +90,6 @@ def _write_packed(given: Sequence[Any], values: Sequence[Any], connection: Conne
     Args:
         given: What all rows have in common, in the order of `_GIVEN`.
         values: The others, in the order of `_OF_ROW`.
-        connection: A connection in a transaction.
     """
     connection.exec_driver_sql(_SET, tuple(given))
     statement = _INSERT.format(
@@ -113,11 +112,7 @@ def score_rows(
     """Yield rows of `cmt_score`.
 
     Args:
-        chosen: Roots to yield, by their positions in the columns that were ranked.
         sections: Ids of their sections, by position in ``chosen``.
-        ranking: A ranking that contains them.
-        variant: Experiment and variant.
-        now: Time of computation.
     """
     for section_id, (number, value, parts, decisions) in zip(sections.tolist(), _scores(chosen, ranking), strict=True):
         yield {

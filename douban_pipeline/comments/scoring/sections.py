@@ -30,14 +30,8 @@ class ScoredSection:
     """Result of scoring one section.
 
     Attributes:
-        section_id: Id of the section.
-        comments: Number of its roots.
-        published: Number of them in the list.
-        written: Number of scores that changed enough to be written.
         moved: Number of places among the first ten that hold another comment than before.
         variant: Experiment and variant; empty outside of experiments.
-        hits: Number of roots to which each rule applied.
-        seconds: Duration of reading, ranking, publishing and storing.
     """
 
     section_id: int

@@ -35,12 +35,7 @@ _FRESH = timedelta(seconds=30)
 
 
 class TouchedHeat:
-    """Computes the heat of the roots that a batch publishes or touches.
-
-    Args:
-        engine: The database, for rules and experiments.
-        weights: Weights that differ from the default ones.
-    """
+    """Computes the heat of the roots that a batch publishes or touches."""
 
     def __init__(self, engine: Engine, weights: Mapping[str, Any]) -> None:
         self._engine, self._weights = engine, weights
@@ -86,16 +81,7 @@ class TouchedHeat:
 def rescore(
     engine: Engine, section_id: int, roots: Collection[int], policy: Policy, at: datetime, now: datetime
 ) -> dict[int, int | None]:
-    """Compute and store the heat of some roots of a section; return it by id, None for roots that are not shown.
-
-    Args:
-        engine: Database of the tables.
-        section_id: Id of the section.
-        roots: Ids of the roots.
-        policy: Its ranking policy.
-        at: Reference time of ages and windows.
-        now: Time of computation.
-    """
+    """Compute and store the heat of some roots of a section; return it by id, None for roots that are not shown."""
     found: dict[int, int | None] = {}
     for part in chunks(sorted(roots)):
         found |= run_transaction(engine, partial(_rescore, part, section_id, policy, at, now))

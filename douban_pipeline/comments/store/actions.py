@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from sqlalchemy import Connection, Integer, RowMapping, cast, func, insert, select
+from typing_extensions import TypedDict
 
+from douban_pipeline.comments.answers import At
 from douban_pipeline.comments.event_handlers.state import PendingEvent
 from douban_pipeline.comments.store.moderator_tables import action
 from douban_pipeline.comments.store.tables import moderation
@@ -33,12 +36,8 @@ def note(
     """Note an action, in the transaction that carries it out.
 
     Args:
-        connection: The transaction.
-        actor: Key of who did it.
         what: Name of the action, such as ban or word.
         about: What it is about, such as user:12.
-        now: The current time.
-        detail: Further values, by name.
         reason: Why.
     """
     row = {"actor": actor[:40], "action": what, "about": about[:64], "detail": dict(detail or {})}
@@ -54,11 +53,26 @@ def note_events(connection: Connection, events: Sequence[PendingEvent], now: dat
             note(connection, event.actor, event.kind.value, about, now, detail, str(event.payload.get("reason", "")))
 
 
+class LogEntry(TypedDict):
+    """What a moderator did; of decisions about comments with their number and how many were undone."""
+
+    at: At
+    actor: str
+    action: str
+    about: str
+    reason: str
+    detail: dict[str, Any]
+    text: Annotated[str, Field(description="Beginning of the comment that it is about.")]
+    batch: str
+    comments: int
+    undone: int
+
+
 @dataclass(frozen=True, slots=True)
 class LogPage:
     """Entries, newest first, and where the next page begins; see `read_log`."""
 
-    entries: list[dict[str, Any]]
+    entries: list[LogEntry]
     before: tuple[int, int] | None
 
 
@@ -66,7 +80,6 @@ def read_log(connection: Connection, before: tuple[int, int] | None, actor: str,
     """Return what moderators did: decisions about comments, those of a batch as one entry, and other actions.
 
     Args:
-        connection: The connection.
         before: Ids of the last decision and the last action of the page before; None for the first page.
         actor: Only what this actor did; empty for everybody.
         most: Maximum number of entries. A batch that goes on beyond a page is on both.
@@ -82,7 +95,7 @@ def read_log(connection: Connection, before: tuple[int, int] | None, actor: str,
     done = list(connection.execute(others.limit(most)).mappings())
     rows = sorted((*decided, *done), key=lambda row: row["created_at"], reverse=True)
     last_decision, last_action = before or (2**63 - 1, 2**63 - 1)
-    entries: dict[str, dict[str, Any]] = {}
+    entries: dict[str, LogEntry] = {}
     for row in rows:
         name = _name(row)
         if name not in entries and len(entries) == most:
@@ -103,21 +116,27 @@ def _name(row: RowMapping) -> str:
     return f"batch {row['batch']} {row['action']}" if row["batch"] else f"decision {row['moderation_id']}"
 
 
-def _entry(row: RowMapping) -> dict[str, Any]:
-    entry = {"at": row["created_at"].isoformat(), "actor": row["actor"], "reason": row["reason"]}
-    if "moderation_id" not in row:
-        nothing = {"batch": "", "comments": 0, "undone": 0}
-        return {**entry, "action": row["action"], "about": row["about"], "detail": row["detail"], **nothing}
-    about = f"comment:{row['comment_id']}"
-    counted = {"batch": row["batch"], "comments": 1, "undone": int(row["undone"])}
-    return {**entry, "action": row["action"], "about": about, "detail": {}, **counted}
+def _entry(row: RowMapping) -> LogEntry:
+    is_decision = "moderation_id" in row
+    return {
+        "at": row["created_at"].isoformat(),
+        "actor": row["actor"],
+        "action": row["action"],
+        "about": f"comment:{row['comment_id']}" if is_decision else row["about"],
+        "reason": row["reason"],
+        "detail": {} if is_decision else row["detail"],
+        "text": "",
+        "batch": row["batch"] if is_decision else "",
+        "comments": int(is_decision),
+        "undone": int(row["undone"]) if is_decision else 0,
+    }
 
 
-def _count_batches(connection: Connection, entries: Mapping[str, dict[str, Any]]) -> None:
+def _count_batches(connection: Connection, entries: Mapping[str, LogEntry]) -> None:
     """Set the number of comments of batches, and of those that were undone."""
-    named = {entry["batch"]: entry for entry in entries.values() if entry.get("batch") and entry["action"] != "undo"}
+    named = {entry["batch"]: entry for entry in entries.values() if entry["batch"] and entry["action"] != "undo"}
     m = moderation.c
     query = select(m.batch, func.count(), func.sum(cast(m.undone, Integer))).where(m.action != "undo")
     for part in chunks(sorted(named)):
         for batch, comments, undone in connection.execute(query.where(m.batch.in_(part)).group_by(m.batch)):
-            named[batch] |= {"comments": comments, "undone": int(undone)}
+            named[batch]["comments"], named[batch]["undone"] = comments, int(undone)

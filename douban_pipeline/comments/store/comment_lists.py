@@ -113,9 +113,6 @@ def list_roots(
     """Return the places of the shown roots of a section that follow a place.
 
     Args:
-        connection: Connection to the database.
-        section_id: Id of the section.
-        order: The order.
         after: The last place of the previous page; None for the first page.
         most: Maximum number of places.
     """

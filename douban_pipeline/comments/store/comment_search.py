@@ -28,15 +28,6 @@ class SearchRequest:
     """Search criteria; those not given do not restrict the search.
 
     Attributes:
-        text: Text that the comment contains.
-        user_id: Its author.
-        section_id: Its section.
-        status: Its own status.
-        type: Type of the object that its section belongs to.
-        object_id: That object.
-        since: Earliest time of publishing.
-        until: Time before which it was published.
-        reports: Least number of reports.
         address: Address that it was sent from, or its network as `trust.subject_of` writes it.
         reason: Why it waits or was reported: one of `REASONS`, or the reason of a report.
         before: Exclusive upper bound of ids: the ``before`` of the previous page.
@@ -220,14 +211,7 @@ def stored_heat(connection: Connection, comment_id: int) -> dict[str, Any] | Non
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What the rows of moderators say besides the comments.
-
-    Attributes:
-        sections: Rows of sections, by id.
-        addresses: Addresses that comments were sent from, by comment.
-        reports: Numbers of reports by reason, by comment.
-        edits: Numbers of edits, by comment.
-    """
+    """What the rows of moderators say besides the comments."""
 
     sections: dict[int, RowMapping]
     addresses: dict[int, str]

@@ -22,12 +22,8 @@ class EventInput:
     """An event to be queued.
 
     Attributes:
-        section_id: Section in which it happens.
-        kind: Kind of the event.
-        actor: Originator of the event.
         request_key: Idempotency key: the same key twice is one event; at most 64 characters.
         comment_id: Comment that it is about; 0 for the section.
-        payload: Further data, by kind.
     """
 
     section_id: int

@@ -32,10 +32,7 @@ def claim_shards(engine: Engine, owner: str, now: datetime, lease: timedelta, *,
     """Lease free shards, and renew those that ``owner`` holds.
 
     Args:
-        engine: The database.
         owner: Owner of the leases; `core.owner` names processes.
-        now: The current time.
-        lease: Duration of the lease without renewal.
         most: Maximum number of shards it may hold in all; it releases those beyond that.
 
     Returns:

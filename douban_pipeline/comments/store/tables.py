@@ -48,9 +48,6 @@ section = Table(
     link("event_seq"),
     moment("created_at", nullable=False),
     moment("active_at", nullable=False),  # of its last event
-    # The Douban subject whose title this is, and since when; 0 where the site set the title, or there is none.
-    link("title_douban_id"),
-    moment("titled_at"),
     # Reference time of ages and windows in the heat of its comments: when they were last scored all together.
     moment("scored_at"),
     UniqueConstraint("type", "object_id", name="uq_cmt_section_object"),
@@ -334,9 +331,9 @@ export = Table(
     # Id of the CMS's comment, and of ours.
     big("number"),
     big("comment_id"),
-    # Values of the CMS's columns that differ, before and after.
-    Column("old_values", JsonText, nullable=False),
-    Column("new_values", JsonText, nullable=False),
+    # The CMS's status, before and after: 1 shown, 0 hidden.
+    Column("old_status", SmallInteger, nullable=False),
+    Column("new_status", SmallInteger, nullable=False),
     # prepared, applied, skipped or undone.
     Column("state", String(16), nullable=False),
     words("operator", 64),

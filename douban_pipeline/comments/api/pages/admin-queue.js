@@ -310,15 +310,13 @@ class Row {
 
   async explain() {
     if (!this.detail.hidden) { this.detail.hidden = true; return; }
-    const found = await call("GET", "/admin/comments/" + this.item.id), { place } = found;
+    const found = await call("GET", "/admin/comments/" + this.item.id);
     const list = (name, lines) => lines.length ? [element("h3", { text: name }), element("ol", {}, lines.map(line => element("li", { text: line })))] : [];
     const state = name => T["status_" + { NORMAL: 0, REVIEW: 1, DELETED: 2 }[name]];
     const decided = found.decided.map(d => `${when(d.at)} ${d.actor}：${state(d.from)} → ${state(d.to)} ${d.reason}${d.undone ? `（${T.undone_mark}）` : ""}`);
     const earlier = found.edits.map(edit => `${when(edit.at)}  ${edit.content}`);
     const why = found.why.length ? found.why : found.heat ? Object.entries(found.heat.parts).map(([name, part]) => `${name} ${part > 0 ? "+" : ""}${Number(part).toFixed(3)}`) : [T.no_heat];
-    const title = place && place.title ? place.douban_id ? text("title_from", { title: place.title, subject: place.douban_id, at: when(place.titled_at) }) : text("title_site", { title: place.title }) : "";
-    this.detail.replaceChildren(...list(T.earlier, earlier), ...list(T.decisions, decided), ...list(T.rank, why), title ? element("p", { class: "place", text: title }) : "",
-      this.further);
+    this.detail.replaceChildren(...list(T.earlier, earlier), ...list(T.decisions, decided), ...list(T.rank, why), this.further);
     this.detail.hidden = false;
   }
 }

