@@ -23,7 +23,6 @@ from douban_pipeline.douban.review.jobs import (
     report_recording,
 )
 from douban_pipeline.douban.review.records.record import DecisionError, Recording, record
-from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import DecisionStatus
@@ -70,8 +69,6 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
     except DecisionError as error:
         raise ProblemsError([*error.problems, *unread]) from error
     refused = _refused(parsed, recording)
-    if not config.dry_run:
-        rewrite_sheet(services, context.log)
     report_recording(
         context,
         recording,
