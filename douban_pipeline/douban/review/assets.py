@@ -8,7 +8,7 @@ from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_place
 from douban_pipeline.douban.chain.sync.assets import synced_fields
-from douban_pipeline.douban.review.imports.csv_files import export_csv
+from douban_pipeline.douban.review.imports.files import export_csv
 from douban_pipeline.douban.review.worklist.completion import completed
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.review.worklist.queue_table import (
