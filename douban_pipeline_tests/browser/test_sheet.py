@@ -203,7 +203,7 @@ def test_a_browser_that_keeps_nothing_is_enough(page: Page, library: Library, op
     assert len(decisions(library)) == 1
 
 
-NONSENSE = ["null", "7", "[]", "{", '{"made": {"5:1": {"pick": 7, "at": 9e15}}, "sent": 3, "reviewer": 7}']
+NONSENSE = ["null", "7", "[]", "{", '{"made": {"5:1": {"pick": 7, "at": 9e15}}, "sent": 3, "note": 7}']
 
 
 def test_what_was_kept_may_be_nonsense(page: Page, library: Library, open_sheet: Open):
