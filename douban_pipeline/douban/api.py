@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Response
@@ -32,7 +31,7 @@ _HEAD = 4096
 """Number of bytes at the beginning of a page that are searched for its own policy."""
 
 
-def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, ui_url: str = "") -> APIRouter:
+def reports_router(reports: Path, *, ui_url: str = "") -> APIRouter:
     """Return the router of the home page and the reports.
 
     The name of a report in a request is only looked up among the files in the folder. Paths of list rows must match
@@ -40,10 +39,8 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
 
     Args:
         reports: The folder of all reports.
-        instead: Addresses of the service's own pages, by the names of the files that they replace.
         ui_url: Address of Dagster's UI, for links while the home page is not written yet.
     """
-    better = instead or {}
     router = APIRouter()
 
     def written(name: str) -> Path | None:
@@ -63,8 +60,6 @@ def reports_router(reports: Path, instead: Mapping[str, str] | None = None, *, u
 
     @router.get("/{name}")
     def report(name: str) -> Response:
-        if name in better:
-            return RedirectResponse(better[name], 307)
         path = written(name)
         if path is None:
             raise HTTPException(404)

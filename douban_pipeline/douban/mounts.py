@@ -10,7 +10,6 @@ from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.douban.api import reports_router
-from douban_pipeline.douban.links import REVIEW_SHEET
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
@@ -39,5 +38,5 @@ def mounts(_guard: GuessGuard) -> Iterator[Mount]:
         return f"gates closed: {', '.join(closed)}" if closed else None
 
     yield Mount("review", router, prefix="/review", problem=problem, worry=worry, close=batches.close)
-    reports, instead = settings.home.absolute() / "reports", {REVIEW_SHEET: "/review/"}
-    yield Mount("reports", reports_router(reports, instead=instead, ui_url=settings.ui_url.rstrip("/")), last=True)
+    reports = settings.home.absolute() / "reports"
+    yield Mount("reports", reports_router(reports, ui_url=settings.ui_url.rstrip("/")), last=True)

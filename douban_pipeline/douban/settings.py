@@ -84,9 +84,7 @@ class Settings(SiteSettings, SourceSettings):
 
     history_days: int = Field(30, ge=1, le=3650, description="Days for which finished runs and tasks are kept.")
 
-    ui_url: HttpAddress = Field(
-        "http://127.0.0.1:3000", description="Address of Dagster's UI, for links in review sheets."
-    )
+    ui_url: HttpAddress = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links on pages.")
     graphql_url: HttpAddress = Field(
         "http://127.0.0.1:3000/graphql",
         description="Address of Dagster's GraphQL; decisions on the served sheet are reported to its webserver.",

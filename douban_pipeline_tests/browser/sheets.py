@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 import sqlalchemy as sa
-import yaml
 from playwright.sync_api import Locator, Page, expect
 
-from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, job_path
-from douban_pipeline.douban.links import LOCATION
-from douban_pipeline.douban.review.jobs import record_decisions
-from douban_pipeline.douban.review.worklist.page import sheet_page
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
-from douban_pipeline.douban.review.worklist.sheet import sheet_of
+from douban_pipeline_tests.browser.served import served
 from douban_pipeline_tests.douban.review.shelves import Case, shelved
 from douban_pipeline_tests.harness.fixtures.library import Library
-from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.scenario import BlankLibraries
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>\"'\u202eedoc`${1}"
@@ -68,27 +61,38 @@ def stocked(empty: Library, cases: Sequence[Case]) -> Library:
     return library
 
 
-def open_sheet(page: Page, library: Library, folder: Path, most: int = 200) -> dict[int, int]:
-    """Open the sheet of what waits; return the verdicts that it shows, by video."""
-    queue = review_queue_of(library.services, most=most)
-    path = folder / "review_queue.html"
-    path.write_bytes(sheet_page(sheet_of(library.services, queue)))
-    page.goto(path.as_uri())
-    steady(page)
-    return {entry.vod_id: entry.verdict_id for entry in queue.first}
+@pytest.fixture
+def open_sheet(page: Page) -> Iterator[Callable[[Library], dict[int, int]]]:
+    """Opens the sheet of what waits, signed by nobody, so that choices stay in the browser.
+
+    It returns the verdicts that the sheet shows, by video.
+    """
+    with ExitStack() as stack:
+
+        def opened(library: Library) -> dict[int, int]:
+            service, _ = stack.enter_context(served(library))
+            page.goto(service.url)
+            shown = page.locator("article.current").or_(page.get_by_text("没有待审核的影片。"))
+            expect(shown).to_be_visible()
+            steady(page)
+            queue = review_queue_of(library.services, most=200)
+            return {entry.vod_id: entry.verdict_id for entry in queue.first}
+
+        yield opened
 
 
 def steady(page: Page) -> None:
     """Have the sheet stay with a card after a choice, so that more can be pressed for it."""
     page.locator("#tools").evaluate("tools => tools.open = true")
     page.get_by_label("选择后自动到下一部").uncheck()
+    page.get_by_label("隐藏已处理的").uncheck()
     page.locator("h1").click()
 
 
 @pytest.fixture
-def verdicts(page: Page, library: Library, tmp_path: Path) -> dict[int, int]:
+def verdicts(library: Library, open_sheet: Callable[[Library], dict[int, int]]) -> dict[int, int]:
     """The sheet of `SIX`, open."""
-    return open_sheet(page, stocked(library, SIX), tmp_path)
+    return open_sheet(stocked(library, SIX))
 
 
 def card(page: Page, vod_id: int) -> Locator:
@@ -117,27 +121,11 @@ def go_to(page: Page, vod_id: int) -> None:
     raise AssertionError(f"{vod_id} is not on the sheet")
 
 
-def config_of(page: Page) -> dict[str, Any]:
-    """Have the config made, and return it; Dagster takes it, and the links hold the same."""
-    page.keyboard.press("g")
-    text = page.get_by_label("record_decisions 的配置").input_value()
-    addresses = [str(link.get_attribute("href")) for link in page.locator("#links a").all()]
-    page.keyboard.press("Escape")
-    expect(page.locator("dialog[open]")).to_have_count(0)
-    config = yaml.safe_load(text)
-    assert fits_schema(record_decisions, config)
-    found = config["ops"]["store_decisions"]["config"]
-    parts = [part_of(address) for address in addresses]
-    assert [row for part in parts for row in part.pop("decisions")] == found["decisions"]
-    assert all(part == {name: found[name] for name in ("reviewer", "note", "dry_run")} for part in parts)
-    return dict(found)
-
-
-def part_of(address: str) -> dict[str, Any]:
-    """Return the config of a link, which Dagster takes."""
-    assert len(address) <= MOST_CHARACTERS
-    base, _, config = address.partition("?config=")
-    assert base == f"http://127.0.0.1:9{job_path('record_decisions', LOCATION)}/setup"
-    loaded = yaml.safe_load(unquote(config))
-    assert fits_schema(record_decisions, loaded)
-    return dict(loaded["ops"]["store_decisions"]["config"])
+def chosen(page: Page) -> list[dict[str, Any]]:
+    """Return the decisions that wait in the browser to be sent, each without the id that its card showed."""
+    found = page.evaluate(
+        """() => Object.keys(localStorage).filter((name) => name.includes(":outbox:"))
+                   .flatMap((name) => Object.values(JSON.parse(localStorage.getItem(name)).entries))
+                   .flatMap((entry) => entry.decisions)"""
+    )
+    return [{name: value for name, value in row.items() if name != "seen_id"} for row in found]

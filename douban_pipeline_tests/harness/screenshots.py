@@ -19,6 +19,14 @@ from playwright.sync_api import Page, sync_playwright
 
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.setup import demo_home
+from douban_pipeline.douban.review.served.api import review_router
+from douban_pipeline.douban.review.served.batches import Batches
+from douban_pipeline.douban.review.served.dagster_api import DagsterApi
+from douban_pipeline.douban.review.served.desk import ReviewDesk
+from douban_pipeline.douban.review.served.lookup import Lookup
+from douban_pipeline.douban.review.served.pictures import Pictures
+from douban_pipeline.douban.services import open_services as open_library
+from douban_pipeline.douban.settings import Settings
 from douban_pipeline.feeds.api import pages
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.settings import FeedsSettings
@@ -33,23 +41,26 @@ QUALITY = 78
 SIZE = (1100, 720)
 PAGES = {
     "front": "index.html",
-    "review": "review_queue.html",
     "log": "list_log.html",
     "digest": "digest.html",
 }
 OF_TESTS = ("widget",)
 """Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""
 
-SERVED = {"feeds": "/feeds/?view=all"}
+REVIEW = "/review/"
+SERVED = {"feeds": "/feeds/?view=all", "review": REVIEW}
 """Pages of the service."""
 
 
 @contextmanager
 def service(home: Path) -> Iterator[str]:
-    """Yield the address of the feeds' part of the service, over the tables in a HOME, on a free port."""
+    """Yield the address of the service's feeds and review sheet, over the tables in a HOME, on a free port."""
     services = open_services(FeedsSettings(_env_file=None, home=home)).ready()
-    mount = Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
-    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), [mount]), log_level="error"))
+    feeds = Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
+    library = open_library(Settings(_env_file=None, home=home, database_url=f"sqlite:///{home / 'library.sqlite'}"))
+    desk = ReviewDesk(library, Batches(library, DagsterApi("http://127.0.0.1:9")))
+    review = Mount("review", review_router(desk, Pictures(library), Lookup(library)), prefix=REVIEW.rstrip("/"))
+    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), [feeds, review]), log_level="error"))
     with socket.create_server(("127.0.0.1", 0)) as door:
         thread = threading.Thread(target=server.run, args=([door],), daemon=True)
         thread.start()
@@ -79,9 +90,9 @@ def take(page: Page, address: str, target: Path) -> None:
         ValueError: It is too large to be fetched with the README.
     """
     page.goto(address)
-    first = page.query_selector("article, .card")
-    if first is not None and address.endswith(PAGES["review"]):
+    if address.endswith(REVIEW):
         # What a reviewer decides is more telling than what stands above it.
+        first = page.locator("article.filled").first
         first.evaluate("card => window.scrollTo(0, card.getBoundingClientRect().top + window.scrollY - 60)")
     page.screenshot(path=target, type="jpeg", quality=QUALITY)
     if target.stat().st_size > MOST_BYTES:

@@ -381,7 +381,7 @@ def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
     (tmp_path / "secret.html").write_text("a secret")
     mounts = [
         Mount("messages", messages_router("/digest")),
-        Mount("reports", reports_router(reports, instead={"review_queue.html": "/review/"}, ui_url="http://ui:3000")),
+        Mount("reports", reports_router(reports, ui_url="http://ui:3000")),
     ]
     app = create_app(ServeSettings(_env_file=None), mounts, FakeClock())
     with listening(app) as base, httpx.Client(base_url=base) as browser:
@@ -398,8 +398,6 @@ def test_the_root_is_the_front_page_and_the_digest_has_its_own(
     (reports / "index.html").write_text("一切正常")
     assert browser.get("/").text == browser.get("/index.html").text == "一切正常"
     assert browser.get("/daily/2026-11-20").headers["location"] == "/digest/daily/2026-11-20"
-    (reports / "review_queue.html").write_text("the sheet as a file")
-    assert browser.get("/review_queue.html").headers["location"] == "/review/"
     assert browser.get("/healthz").json()["status"] == "ok"
 
 

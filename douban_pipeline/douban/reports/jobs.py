@@ -10,8 +10,7 @@ from douban_pipeline.douban.reports.lists.assets import DuplicatesConfig, duplic
 from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS
 from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.resources import tags_of
-from douban_pipeline.douban.review.assets import ReviewQueueConfig, review_queue
-from douban_pipeline.douban.review.written_sheet import MOST_SHOWN
+from douban_pipeline.douban.review.assets import MOST_SHOWN, ReviewQueueConfig, review_queue
 from douban_pipeline.douban.upkeep.assets import source_gates
 from douban_pipeline.douban.upkeep.jobs import HEALTH_TAGS
 

@@ -8,7 +8,7 @@ from douban_pipeline.core.ui.report_files import ReportFileError
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_place
 from douban_pipeline.douban.chain.sync.assets import synced_fields
-from douban_pipeline.douban.links import REVIEW_SHEET
+from douban_pipeline.douban.review.imports.files import export_csv
 from douban_pipeline.douban.review.worklist.completion import completed
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.review.worklist.queue_table import (
@@ -17,8 +17,11 @@ from douban_pipeline.douban.review.worklist.queue_table import (
     pressing_table,
 )
 from douban_pipeline.douban.review.worklist.sheet import site_addresses
-from douban_pipeline.douban.review.written_sheet import CSV_NAME, MOST_SHOWN, write_sheet
 from douban_pipeline.douban.services import Services
+
+CSV_NAME = "review_queue.csv"
+MOST_SHOWN = 200
+"""Default number of videos in the CSV file."""
 
 
 class ReviewQueueConfig(LaunchpadConfig):
@@ -33,7 +36,7 @@ class ReviewQueueConfig(LaunchpadConfig):
             "fifth of it while videos are due."
         ),
     )
-    most: int = Field(MOST_SHOWN, ge=1, le=2000, description=page_text("Number of videos on the sheet and in the CSV."))
+    most: int = Field(MOST_SHOWN, ge=1, le=2000, description=page_text("Number of videos in the CSV."))
 
 
 @dg.asset(
@@ -48,9 +51,8 @@ def review_queue(
     """Videos that wait for a person: doubtful matches, doubtful ids in the CMS, and five failures in a row.
 
     The most valuable and most doubtful come first, seasons of one work together. Settle them with the links of
-    `most_pressing`; on the review sheet, one HTML file with all known facts of both sides, whose choices become the
-    config of `record_decisions`; or in the CSV file, which `import_decisions` reads. `apply_decisions` applies the
-    decisions; videos with a decision that is not applied yet are left out here.
+    `most_pressing`; on the review sheet of the service, with all known facts of both sides; or in the CSV file, which
+    `import_decisions` reads. Videos with a decision that is not applied yet are left out here.
     """
     services.ready()
     queue, fetched = completed(services, review_queue_of(services, most=config.most), most=config.most_requests)
@@ -58,18 +60,17 @@ def review_queue(
         f"{fetched.requests} subjects asked for, {fetched.known} known from the archive, {fetched.left} left"
     )
     try:
-        write_sheet(services, queue)
+        services.reports.write(CSV_NAME, export_csv(queue.first))
     except ReportFileError as error:
         raise dg.Failure(str(error), allow_retries=False) from error
-    holders = holders_shown(services, queue)
+    holders, address = holders_shown(services, queue), services.settings.review_url
     # Links come first: the UI shows everything else further down.
     return dg.MaterializeResult(
         metadata={
             "most_pressing": dg.MetadataValue.md(
                 pressing_table(queue, holders, services.location, site_addresses(services.settings))
             ),
-            **_served(services),
-            "sheet": shown_place(services.reports, REVIEW_SHEET),
+            **({"sheet": dg.MetadataValue.url(address)} if address else {}),
             "csv": shown_place(services.reports, CSV_NAME),
             "waiting": queue.length,
             **{f"status_{status.lower()}": count for status, count in queue.by_status.items()},
@@ -80,12 +81,6 @@ def review_queue(
             "candidates": dg.MetadataValue.md(candidates_table(queue, holders)),
         }
     )
-
-
-def _served(services: Services) -> dict[str, dg.MetadataValue]:
-    """Return a link to the served sheet with live state; empty if there is no service."""
-    address = services.settings.review_url
-    return {"served_sheet": dg.MetadataValue.url(address)} if address else {}
 
 
 assets = [review_queue]

@@ -17,7 +17,6 @@ from douban_pipeline.douban.chain.decision_lane.checks import refused_at_recordi
 from douban_pipeline.douban.resources import OVERRIDE, PERSON_TAGS, VideoId
 from douban_pipeline.douban.review.records.record import Recording, record
 from douban_pipeline.douban.review.records.replacement import replacement_rows, replacements
-from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
@@ -101,8 +100,6 @@ def store_decisions(
         dry_run=config.dry_run,
         progress=log_progress(context, services, len(decisions)),
     )
-    if not config.dry_run:
-        rewrite_sheet(services, context.log)
     report_recording(
         context, recording, config.dry_run, **replaced(services, recording), **dry_run_notice(services.settings)
     )

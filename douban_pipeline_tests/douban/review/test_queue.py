@@ -194,7 +194,7 @@ def test_what_the_report_shows(scenario):
     found = report(scenario).metadata("review_queue")
     counted = ("waiting", "status_review", "status_unchecked", "decided", "shown")
     assert [found[name] for name in counted] == [4, 3, 1, 0, 4]
-    assert list(found)[:3] == ["most_pressing", "sheet", "csv"], "what people click"
+    assert list(found)[:3] == ["most_pressing", "csv", "waiting"], "what people click"
     first = [line.split("|")[1].strip() for line in found["most_pressing"].splitlines()[2:]]
     assert first == ["6", "5", "4", "7"]
     assert "[90000103](https://movie.douban.com/subject/90000103/)" in found["most_pressing"]
@@ -203,9 +203,7 @@ def test_what_the_report_shows(scenario):
     assert len(lines) == 2, "a line each where the columns do not fit: both candidates of video 4"
     assert all("片名 45" in line and " 0 " not in line for line in lines)
     reports = scenario.library.settings.home / "reports"
-    assert found["sheet"] == str(reports / "review_queue.html")
     assert found["csv"] == str(reports / "review_queue.csv")
-    assert "长河落日记事" in (reports / "review_queue.html").read_text("utf-8")
     assert "长河落日记事" in (reports / "review_queue.csv").read_text("utf-8-sig")
     # Looking changes nothing.
     again = report(scenario).metadata("review_queue")
@@ -219,10 +217,10 @@ def test_fewer_are_shown_when_fewer_are_asked_for_and_the_table_says_so(scenario
     assert found["most_pressing"].endswith("这是最要紧的 3 部，另有 1 部待审核。")
 
 
-def test_where_the_folder_is_served_the_report_links_there(scenario):
-    served = scenario.under(reports_url="https://example.org/reports/")
+def test_where_there_is_a_service_the_report_links_there(scenario):
+    served = scenario.under(public_url="https://example.org", reports_url="https://example.org/reports/")
     found = report(served).metadata("review_queue")
-    assert found["sheet"] == "https://example.org/reports/review_queue.html"
+    assert found["sheet"] == "https://example.org/review/"
     assert found["csv"] == "https://example.org/reports/review_queue.csv"
 
 
@@ -231,7 +229,7 @@ def test_a_folder_that_cannot_be_written_is_reported(scenario, tmp_path):
     (tmp_path / "home" / "reports").write_text("in the way")
     run = report(scenario)
     assert not run.success
-    assert f"{tmp_path / 'home' / 'reports' / 'review_queue.html'} 无法写入" in run.failure
+    assert f"{tmp_path / 'home' / 'reports' / 'review_queue.csv'} 无法写入" in run.failure
     assert "DOUBAN_PIPELINE_HOME" in run.failure
 
 
@@ -307,13 +305,13 @@ def test_a_subject_that_another_video_has_is_confirmed_by_a_link_that_says_so(sc
     assert scenario.launch("record_decisions", config).success
 
 
-def test_the_ui_shows_the_first_and_says_how_many_are_on_the_sheet(shared_library):
+def test_the_ui_shows_the_first_and_says_how_many_more_there_are(shared_library):
     cases = [Case(vod_id, {"vod_name": f"{vod_id}号片子"}) for vod_id in range(4, 44)]
     library = shelved(shared_library, cases)
     queue = review_queue_of(library.services, most=30)
     text = pressing_table(queue, holders_shown(library.services, queue), library.services.location)
     assert len(text.splitlines()) == 2 + 16 + 2
-    assert text.endswith("这是最要紧的 16 部，另有 24 部待审核，其中 14 部见审核单（sheet）。")
+    assert text.endswith("这是最要紧的 16 部，另有 24 部待审核。")
 
 
 def test_rows_lead_to_the_site_and_its_player(shared_library):

@@ -17,7 +17,7 @@ import yaml
 
 from douban_pipeline.core.ui.launchpad_links import op_config, row
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.links import REVIEW_SHEET, UNDONE
+from douban_pipeline.douban.links import UNDONE
 from douban_pipeline.douban.review.jobs import (
     DecisionRow,
     DecisionsConfig,
@@ -298,14 +298,9 @@ def test_a_link_into_the_launchpad_opens_what_can_be_launched():
 # --- what is left to others -------------------------------------------------------------------------------------------
 
 
-def test_a_launch_leaves_applying_to_the_lane_and_the_sheet_offers_its_videos_no_more(scenario):
+def test_a_launch_leaves_applying_to_the_lane(scenario):
     assert launch(scenario, {"vod_id": 5, "action": "ignore", "days": 30}).success
     assert [row["state"] for row in scenario.decisions()] == ["pending"]
-    sheet = scenario.services.reports.path / REVIEW_SHEET
-    assert not sheet.exists(), "nobody asked for a sheet yet"
-    scenario.services.reports.write(REVIEW_SHEET, "what was shown before")
-    assert launch(scenario, {"vod_id": 4, "action": "ignore", "days": 30}).success
-    assert "what was shown before" not in sheet.read_text("utf-8")
 
 
 # --- the table and the log --------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from douban_pipeline.douban.review.records.replacement import replacement_rows, replacements
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
-from douban_pipeline.douban.review.worklist.sheet import sheet_of
+from douban_pipeline.douban.review.worklist.sheet import cards_of
 from douban_pipeline.douban.store.decisions import Decision
 from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline_tests.douban.reports.planting import linked, verdict
@@ -53,8 +53,7 @@ def test_the_sheet_shows_the_subject_of_today_and_what_each_candidate_would_writ
     library = with_both(shared_library)
     library.set_state(4, douban_review_status="REVIEW", intro_locked=True)
     verdict(library, 4, (NEW, 80.0))
-    sheet = sheet_of(library.services, review_queue_of(library.services, most=10))
-    [card] = [card for group in sheet["groups"] for card in group["cards"]]
+    [card] = cards_of(library.services, review_queue_of(library.services, most=10).first)
     assert card["introLocked"] is True
     assert (card["current"]["id"], card["current"]["title"]) == (OLD, RIVER["title"])
     assert card["current"]["facts"]["director"] == ["长河导"]

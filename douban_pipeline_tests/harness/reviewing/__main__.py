@@ -1,7 +1,6 @@
 """``make bench-review``: two hundred videos reviewed in a real browser, beside a backfill, and what came of each.
 
-The served sheet is worked through by keys; in the middle the service is killed with -9. Then as many are reviewed on
-the static sheet, without the service, and launched by the links that it makes. Last, a queue of thousands is opened.
+The sheet is worked through by keys; in the middle the service is killed with -9. Last, a queue of thousands is opened.
 """
 
 from __future__ import annotations
@@ -19,11 +18,7 @@ import typer
 from playwright.sync_api import Browser, Page, Response, expect
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.review.worklist.page import sheet_page
-from douban_pipeline.douban.review.worklist.queue import review_queue_of
-from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.store.states import DecisionState
-from douban_pipeline_tests.browser import clicks
 from douban_pipeline_tests.harness.benchmarks import browsing
 from douban_pipeline_tests.harness.benchmarks.bench import bench, say
 from douban_pipeline_tests.harness.benchmarks.browsing import browser as started_browser
@@ -47,10 +42,9 @@ _FIRST_CARD = """() => document.querySelector("article.current.filled [data-pick
 
 def measure(
     videos: Annotated[int, typer.Option(min=64, help="Videos in the library.")] = 3_000,
-    waiting: Annotated[int, typer.Option(min=0, help="Videos reviewed on each sheet; 0 leaves that out.")] = 200,
+    waiting: Annotated[int, typer.Option(min=0, help="Videos reviewed; 0 leaves that out.")] = 200,
     pace: Annotated[float, typer.Option(min=0, help="Least seconds from one choice to the next.")] = 1.5,
     opened: Annotated[int, typer.Option(help="Videos in the queue that is opened; 0 leaves that out.")] = OPENED,
-    static: Annotated[bool, typer.Option(help="Also review on the static sheet.")] = True,
     chromium: Annotated[str, typer.Option(help="The browser.")] = "/usr/bin/chromium",
     json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures, as JSON.")] = None,
 ) -> None:
@@ -62,8 +56,6 @@ def measure(
             size = Size(videos, waiting + 2 * DEAD_CHOICES)
             with ReviewWorld(size, folder / "reviewed", dagster=True, say=say) as world:
                 yield from served(world, browser, waiting, pace, say)
-                if static:
-                    yield from by_launchpad(world, browser, waiting, folder, say)
         if opened:
             with ReviewWorld(Size(opened + videos, opened), folder / "opened", dagster=False, say=say) as world:
                 yield from openings(opening(world, browser, say))
@@ -117,33 +109,6 @@ def served(world: ReviewWorld, browser: Browser, count: int, pace: float, say: S
     yield from _sitting_figures("served", sitting)
     yield from _applied_figures(sitting, found)
     yield _lost("served", sitting, found, runs)
-
-
-def by_launchpad(world: ReviewWorld, browser: Browser, count: int, folder: Path, say: Say) -> Iterator[Figure]:
-    """Review on the static sheet, without the service, and launch what it came to."""
-    say("the static sheet: judged anew")
-    world.kill_service()
-    world.wait_again(count)
-    queue = review_queue_of(world.services, most=count)
-    path = folder / "review_queue.html"
-    path.write_bytes(sheet_page(sheet_of(world.services, queue)))
-    page = new_page(browser)
-    page.goto(path.as_uri())
-    sign(page)
-    sitting = review(page, truth_of(world), len(queue.first), pace=0)
-    page.keyboard.press("g")
-    links = [str(link.get_attribute("href")) for link in page.locator("#links a").all()]
-    say(f"{len(sitting.chosen)} reviewed; {len(links)} launches")
-    began, opened = time.time(), new_page(browser)
-    for link in links:
-        opened.goto(link, wait_until="domcontentloaded")
-        clicks.launch(opened)
-    wait_for(lambda: len(settled(world, began)) >= len(sitting.chosen), seconds=SETTLED_SECONDS, poll=2)
-    found = settled(world, began)
-    opened.context.close()
-    page.context.close()
-    yield from _sitting_figures("static", sitting)
-    yield _lost("static", sitting, found, f"{len(links)} launches, a link and a click each")
 
 
 def opening(world: ReviewWorld, browser: Browser, say: Say) -> Openings:

@@ -33,7 +33,6 @@ from douban_pipeline.douban.review.jobs import (
     report_recording,
 )
 from douban_pipeline.douban.review.records.record import record
-from douban_pipeline.douban.review.written_sheet import rewrite_sheet
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.store.states import DecisionAction
@@ -147,8 +146,6 @@ def select_and_record(
     )
     unlocking = {"unlocking": unsure} if unsure else {}
     more = {**shown, **unlocking, **replaced(services, recording), **dry_run_notice(services.settings)}
-    if not config.dry_run:
-        rewrite_sheet(services, context.log)
     report_recording(context, recording, config.dry_run, **more)
 
 

@@ -7,12 +7,10 @@ from pydantic import Field
 
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_text
-from douban_pipeline.core.ui.presentation import local_time, table
 from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig, PersonName, person_job
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.resources import PERSON_TAGS
-from douban_pipeline.douban.review.imports.csv_files import CsvError, ParsedDecisions, parse_csv
-from douban_pipeline.douban.review.imports.inbox import InboxError, read_inbox_file
+from douban_pipeline.douban.review.imports.files import parse_decisions, read_inbox_file
 from douban_pipeline.douban.review.jobs import (
     DRY_RUN,
     NOTHING_RECORDED,
@@ -22,10 +20,8 @@ from douban_pipeline.douban.review.jobs import (
     replaced,
     report_recording,
 )
-from douban_pipeline.douban.review.records.record import DecisionError, Recording, record
-from douban_pipeline.douban.review.written_sheet import rewrite_sheet
+from douban_pipeline.douban.review.records.record import DecisionError, record
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.decisions import DecisionStatus
 
 _SHOWN = 500
@@ -45,22 +41,26 @@ class ImportConfig(LaunchpadConfig):
 
 
 def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, services: dg.ResourceParam[Services]) -> None:
-    """Read the decisions, record the valid ones, and report the other lines."""
+    """Read the decisions, record the valid ones, and report the other rows."""
     services.ready()
-    parsed = _parsed(config, services)
-    unread = [f"第 {line} 行：{why}" for line, why in parsed.refused[:_SHOWN]]
-    unread += [f"…… 其余 {len(parsed.refused) - _SHOWN} 行"] if len(parsed.refused) > _SHOWN else []
+    name, text = config.file.strip(), config.text
+    if bool(name) == bool(text.strip()):
+        given = "都填写了，请只留其一" if name else "都是空的，请填写其一"
+        raise ProblemsError([f"file、text: {given}"])
+    data = read_inbox_file(services.settings, name) if name else text.encode(errors="replace")
+    parsed = parse_decisions(data, name)
+    unread = {row: f"{name} 第 {row} 行：{why}".strip() for row, why in parsed.refused.items()}
     context.log.info(
-        f"{len(parsed.decisions)} decisions, {len(parsed.refused)} lines not readable, "
-        f"{parsed.undecided} without decision"
+        f"{len(parsed.decisions)} decisions, {len(unread)} lines not readable, {parsed.undecided} without decision"
     )
+    listed = [*unread.values()][:_SHOWN]
+    listed += [f"…… 其余 {len(unread) - _SHOWN} 行"] if len(unread) > _SHOWN else []
     if not parsed.decisions:
-        nothing = unread or [f"没有一行填写了决定（共 {parsed.undecided} 行）"]
-        raise ProblemsError(nothing)
+        raise ProblemsError(listed or [f"没有一行填写了决定（共 {parsed.undecided} 行）"])
     try:
         recording = record(
             services,
-            [replace(decision, imported=True) for decision in parsed.decisions],
+            [replace(decision, imported=True) for decision in parsed.decisions.values()],
             reviewer=config.reviewer,
             note=config.note,
             run_id=context.run_id,
@@ -68,58 +68,19 @@ def read_and_record(context: dg.OpExecutionContext, config: ImportConfig, servic
             progress=log_progress(context, services, len(parsed.decisions)),
         )
     except DecisionError as error:
-        raise ProblemsError([*error.problems, *unread]) from error
-    refused = _refused(parsed, recording)
-    if not config.dry_run:
-        rewrite_sheet(services, context.log)
+        raise ProblemsError([*error.problems, *listed]) from error
+    recorded = zip(parsed.decisions, recording.items, strict=True)
+    refused = unread | {row: item.sentence for row, item in recorded if item.status is DecisionStatus.REFUSED}
     report_recording(
         context,
         recording,
         config.dry_run,
-        [sentence for _, sentence in refused],
+        [sentence for _, sentence in sorted(refused.items())],
         undecided=parsed.undecided,
         ignored_columns="、".join(parsed.ignored),
-        refused_lines=dg.MetadataValue.md(
-            table([{"行": line, "原因": sentence} for line, sentence in refused], most=_SHOWN)
-        ),
         **replaced(services, recording),
         **dry_run_notice(services.settings),
     )
-
-
-def _parsed(config: ImportConfig, services: Services) -> ParsedDecisions:
-    name, text = config.file.strip(), config.text
-    if bool(name) == bool(text.strip()):
-        given = "都填写了，请只留其一" if name else "都是空的，请填写其一"
-        raise ProblemsError([f"file、text: {given}"])
-    try:
-        data = read_inbox_file(services.settings, name) if name else text.encode(errors="replace")
-        return parse_csv(data)
-    except InboxError as error:
-        raise _not_there(error, services.settings) from error
-    except CsvError as error:
-        raise ProblemsError(error.problems) from error
-
-
-def _not_there(error: InboxError, settings: Settings) -> dg.Failure:
-    zone = settings.zone
-    files = [
-        {"文件": letter.name, "字节": letter.size, "修改时间": local_time(letter.changed, zone)}
-        for letter in error.files
-    ]
-    names = "、".join(repr(letter.name) for letter in error.files) or "（空）"
-    return dg.Failure(
-        f"{NOTHING_RECORDED}：\n- {error}；收件夹里现有：{names}",
-        metadata={"files": dg.MetadataValue.md(table(files, most=_SHOWN))},
-        allow_retries=False,
-    )
-
-
-def _refused(parsed: ParsedDecisions, recording: Recording) -> list[tuple[int, str]]:
-    """Return the refused lines with their reasons, in the order of the file."""
-    unread = [(line, f"第 {line} 行：{why}") for line, why in parsed.refused]
-    recorded = zip(parsed.lines, recording.items, strict=True)
-    return sorted(unread + [(line, item.sentence) for line, item in recorded if item.status is DecisionStatus.REFUSED])
 
 
 _MANUAL = page_text(

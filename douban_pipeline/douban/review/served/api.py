@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -134,22 +136,44 @@ class NamedSubject(_CardsBody):
     id: int = Field(ge=SMALLEST_ID, le=LARGEST_ID)
 
 
+_KNOWN = (NotYet, NotUndone, NotLookedUp, NoPicture, DecisionError, DatabaseError, SQLAlchemyError)
+
+
+def _refusal(error: Exception) -> HTTPException:
+    match error:
+        case NotYet():
+            return HTTPException(409, str(error))
+        case NotUndone():
+            return HTTPException(422, str(error))
+        case NotLookedUp():
+            return HTTPException(404 if error.missing else 503, str(error))
+        case NoPicture():
+            return HTTPException(404, str(error), {"Cache-Control": "private, max-age=600"})
+        case DecisionError():
+            return HTTPException(422, "；".join(error.problems))
+        case _:
+            return HTTPException(503, f"数据库此刻无法读取（{type(error).__name__}）")
+
+
+class _Answered(APIRoute):
+    """A route whose known errors are answered with their sentence."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except _KNOWN as error:
+                raise _refusal(error) from error
+
+        return answered
+
+
 def review_router(desk: ReviewDesk, pictures: Pictures, lookup: Lookup) -> APIRouter:
     """Return the router of the served sheet."""
-    router = APIRouter()
-
-    def refusal(error: Exception) -> HTTPException:
-        if isinstance(error, NotYet):
-            return HTTPException(409, str(error))
-        if isinstance(error, NotUndone):
-            return HTTPException(422, str(error))
-        if isinstance(error, NotLookedUp):
-            return HTTPException(404 if error.missing else 503, str(error))
-        if isinstance(error, DecisionError):
-            return HTTPException(422, "；".join(error.problems))
-        return HTTPException(503, f"数据库此刻无法读取（{type(error).__name__}）")
-
-    known = (NotYet, NotUndone, NotLookedUp, DecisionError, DatabaseError, SQLAlchemyError)
+    router = APIRouter(route_class=_Answered)
 
     @router.get("")
     def without_slash(request: Request) -> Response:
@@ -157,101 +181,63 @@ def review_router(desk: ReviewDesk, pictures: Pictures, lookup: Lookup) -> APIRo
 
     @router.get("/")
     def page(request: Request) -> Response:
-        try:
-            body, policy = desk.page(_user(request))
-        except known as error:
-            raise refusal(error) from error
+        body, policy = desk.page(_user(request))
         # Not cached, so that a new version is shown at once.
         headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store"}
         return Response(body, media_type="text/html; charset=utf-8", headers=headers)
 
     @router.get("/queue")
     def queue(page: Annotated[str, Field(pattern=_NAME)]) -> Response:
-        try:
-            return JSONResponse(desk.queue(page))
-        except known as error:
-            raise refusal(error) from error
+        return JSONResponse(desk.queue(page))
 
     @router.post("/open")
     def opened(asked: Opened, request: Request) -> Response:
-        try:
-            reviewer = _user(request) or asked.reviewer
-            return JSONResponse(desk.open(asked.page, reviewer, asked.most, asked.former or "", asked.first or 0))
-        except known as error:
-            raise refusal(error) from error
+        reviewer = _user(request) or asked.reviewer
+        return JSONResponse(desk.open(asked.page, reviewer, asked.most, asked.former or "", asked.first or 0))
 
     @router.post("/cards")
     def cards(asked: WantedCards, request: Request) -> Response:
-        try:
-            return JSONResponse(desk.cards(asked.page, _user(request) or asked.reviewer, asked.wanted, asked.most))
-        except known as error:
-            raise refusal(error) from error
+        return JSONResponse(desk.cards(asked.page, _user(request) or asked.reviewer, asked.wanted, asked.most))
 
     @router.post("/live")
     def live(shown: ShownCards, request: Request) -> Response:
-        reviewer = _user(request) or shown.reviewer
-        try:
-            sent = [each.choice for each in shown.sent]
-            return JSONResponse(desk.live(shown.page, reviewer, set(shown.held), sent, hidden=shown.hidden))
-        except known as error:
-            raise refusal(error) from error
+        reviewer, sent = _user(request) or shown.reviewer, [each.choice for each in shown.sent]
+        return JSONResponse(desk.live(shown.page, reviewer, set(shown.held), sent, hidden=shown.hidden))
 
     @router.post("/decisions")
     def decisions(chosen: Chosen, request: Request) -> Response:
-        reviewer = _reviewer(request, chosen.reviewer)
         rows = [row.model_dump(mode="json", exclude_defaults=True) for row in chosen.decisions]
-        try:
-            return JSONResponse({"run": desk.decide(chosen.request, reviewer, chosen.note, rows)})
-        except known as error:
-            raise refusal(error) from error
+        return JSONResponse(
+            {"run": desk.decide(chosen.request, _reviewer(request, chosen.reviewer), chosen.note, rows)}
+        )
 
     @router.post("/undo")
     def undo(undone: Undone, request: Request) -> Response:
-        try:
-            desk.undo(undone.request, _reviewer(request, undone.reviewer), undone.sent.choice)
-        except known as error:
-            raise refusal(error) from error
+        desk.undo(undone.request, _reviewer(request, undone.reviewer), undone.sent.choice)
         return JSONResponse({})
 
     @router.post("/ask")
     def ask(asking: Asking, request: Request) -> Response:
-        try:
-            return JSONResponse({"held": desk.ask_for_cards(asking.page, _user(request) or asking.reviewer)})
-        except known as error:
-            raise refusal(error) from error
+        return JSONResponse({"held": desk.ask_for_cards(asking.page, _user(request) or asking.reviewer)})
 
     @router.post("/release")
     def release(closed: Closed) -> Response:
-        try:
-            desk.release(closed.page, closed.given_up)
-        except known as error:
-            raise refusal(error) from error
+        desk.release(closed.page, closed.given_up)
         return Response(status_code=204)
 
     @router.post("/search")
     def search(asked: SearchedWords) -> Response:
-        try:
-            return JSONResponse({"hits": lookup.by_words(asked.words)})
-        except known as error:
-            raise refusal(error) from error
+        return JSONResponse({"hits": lookup.by_words(asked.words)})
 
     @router.post("/subject")
     def subject(named: NamedSubject) -> Response:
-        try:
-            return JSONResponse(lookup.by_id(named.vod, named.id))
-        except known as error:
-            raise refusal(error) from error
+        return JSONResponse(lookup.by_id(named.vod, named.id))
 
     @router.get("/picture/{kind}/{number}")
     def picture(kind: str, number: int) -> Response:
-        try:
-            if not 0 < number <= LARGEST_ID:
-                raise NoPicture("没有这个编号")
-            found = pictures.of(kind, number)
-        except NoPicture as error:
-            return Response(str(error), 404, {"Cache-Control": "private, max-age=600"}, "text/plain; charset=utf-8")
-        except known as error:
-            raise refusal(error) from error
+        if not 0 < number <= LARGEST_ID:
+            raise NoPicture("没有这个编号")
+        found = pictures.of(kind, number)
         # Sandboxed: opened by itself it runs no script, whatever its content is.
         headers = {"Cache-Control": f"private, max-age={_WEEK}", "Content-Security-Policy": "sandbox"}
         return Response(found.body, media_type=found.media_type, headers=headers)

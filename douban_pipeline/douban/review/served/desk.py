@@ -15,7 +15,7 @@ from douban_pipeline.core.database import chunks, reading
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.claims import Claims
 from douban_pipeline.douban.review.worklist.completion import completed
-from douban_pipeline.douban.review.worklist.page import served_page
+from douban_pipeline.douban.review.worklist.page import sheet_page
 from douban_pipeline.douban.review.worklist.queue import ReviewQueue, decided_videos, entries_of, places_of
 from douban_pipeline.douban.review.worklist.queue_index import QueueOrder, lines_of, order_of
 from douban_pipeline.douban.review.worklist.sheet import cards_of, frame_of
@@ -101,9 +101,7 @@ class ReviewDesk:
         Args:
             reviewer: The logged-in user, empty if unknown.
         """
-        frame = frame_of(self._services)
-        pictures = frame["pictures"] or "service"
-        return served_page({**frame, "pictures": pictures, "groups": [], "live": True, "reviewer": reviewer})
+        return sheet_page(frame_of(self._services, reviewer))
 
     def open(self, holder: str, reviewer: str, most: int, former: str = "", first: int = 0) -> dict[str, Any]:
         """Claim the first free cards and return them, with the numbers of the queue, for a page that opens.

@@ -41,7 +41,7 @@ def pressing_table(
     location: str,
     site: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the table of the most pressing videos, with the numbers of further ones on the sheet and in all.
+    """Return the table of the most pressing videos, with the number of further ones.
 
     Args:
         queue: The queue.
@@ -51,11 +51,9 @@ def pressing_table(
     """
     first = queue.first[:SHOWN]
     text = table([{**_shown(entry, holders, location), "影片": _on_site(entry, site)} for entry in first], most=SHOWN)
-    on_sheet, left = len(queue.first) - len(first), queue.length - len(first)
-    notes = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核"] if left else []
-    notes += [f"{'' if on_sheet == left else f'其中 {on_sheet:,} 部'}见审核单（sheet）"] if on_sheet else []
-    credit = attribution_of(text)
-    return text + (f"\n\n{'，'.join(notes)}。" if notes else "") + (f"\n\n{credit}" if credit else "")
+    left = queue.length - len(first)
+    notes = [f"这是最要紧的 {len(first)} 部，另有 {left:,} 部待审核。"] if left else []
+    return "\n\n".join([text, *notes, *filter(None, [attribution_of(text)])])
 
 
 def _on_site(entry: QueueEntry, site: Mapping[str, str]) -> Markdown:

@@ -14,7 +14,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from douban_pipeline.cms.values import picture_address
-from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS, Launchpad
 from douban_pipeline.core.ui.presentation import local_time
 from douban_pipeline.core.ui.tmdb_attribution import attribution_parts
 from douban_pipeline.douban.evidence.added_facts import Added
@@ -28,7 +27,7 @@ from douban_pipeline.douban.review.records.snapshot import (
     titles_of,
 )
 from douban_pipeline.douban.review.worklist.both_verdicts import BothVerdicts
-from douban_pipeline.douban.review.worklist.queue import QueueEntry, ReviewQueue
+from douban_pipeline.douban.review.worklist.queue import QueueEntry
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.subject_urls import SMALLEST_ID
@@ -89,44 +88,32 @@ _MOST_NAMES, _MOST_ALIASES = 10, 6
 _MOST_LETTERS = 200
 
 
-def sheet_of(services: Services, queue: ReviewQueue) -> dict[str, Any]:
-    """Return the sheet's data of ``queue``, ready for JSON."""
-    shown = {card["vod"]: card for card in cards_of(services, queue.first)}
-    return {
-        **frame_of(services),
-        "waiting": queue.length,
-        "decided": queue.decided,
-        "groups": [
-            {"name": group_name(entry.title for entry in group), "cards": [shown[entry.vod_id] for entry in group]}
-            for group in queue.groups
-        ],
-    }
+def frame_of(services: Services, reviewer: str) -> dict[str, Any]:
+    """Return the sheet's data that does not depend on the queue: current rules, words, and addresses of links.
 
-
-def frame_of(services: Services) -> dict[str, Any]:
-    """Return the sheet's data that does not depend on the queue: current rules, words, and addresses of links."""
+    Args:
+        services: Settings and time.
+        reviewer: The logged-in user, empty if unknown.
+    """
     settings, now = services.settings, services.clock.now()
     profile = profile_of(settings)
     return {
-        # The same for every sheet of this library: choices are kept in the browser under it until they are launched.
+        # The same for every sheet of this library: choices are kept in the browser under it until they are recorded.
         "id": hashlib.sha256(f"{settings.shown_library_url} {settings.table_prefix}".encode()).hexdigest()[:16],
         "profile": word_for(PROFILES, profile.name),
         "made": f"{local_time(now, settings.zone)}（{settings.site_timezone}）",
-        "at": int(now.timestamp()),
-        "served": settings.review_url,
         "highest": profile.most,
         # Where the score is a share of the compared points, leads are measured in points all the same.
         "share": profile.name != "plan",
         "confirm": settings.confirm_score,
         "review": settings.review_score,
         "lead": settings.lead_score,
-        "launch": settings.ui_url.rstrip("/") + Launchpad("record_decisions", "").path(services.location),
-        "most": MOST_CHARACTERS,
         "ids": [SMALLEST_ID, LARGEST_ID],
         "labels": [[row, label] for row, label in LABELS.items()],
         "site": site_addresses(settings),
-        "pictures": "direct" if settings.direct_posters else "",
+        "pictures": "direct" if settings.direct_posters else "service",
         "tmdb": attribution_parts(),
+        "reviewer": reviewer,
     }
 
 

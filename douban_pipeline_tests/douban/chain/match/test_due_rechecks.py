@@ -12,7 +12,7 @@ from douban_pipeline.douban.chain.match.due_rechecks import RecheckReason, queue
 from douban_pipeline.douban.chain.match.rechecks import CurrentLink
 from douban_pipeline.douban.review.worklist.queue import review_queue_of
 from douban_pipeline.douban.review.worklist.queue_table import pressing_table
-from douban_pipeline.douban.review.worklist.sheet import sheet_of
+from douban_pipeline.douban.review.worklist.sheet import cards_of
 from douban_pipeline.douban.store.tasks import RECHECK_PRIORITY, SEARCHED
 from douban_pipeline.matching import Kind, Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN
@@ -110,7 +110,7 @@ def test_what_would_not_be_confirmed_goes_to_review_with_both_verdicts(confirmed
     first, second = confirmed.verdicts(4)
     assert (entry.both.then.verdict_id, entry.both.now.verdict_id) == (first["verdict_id"], second["verdict_id"])
     assert entry.both.then.score == first["score"] > entry.both.now.score
-    [card] = sheet_of(confirmed.services, queue)["groups"][0]["cards"]
+    [card] = cards_of(confirmed.services, queue.first)
     rows = {label: (then, now, differs) for label, then, now, differs in card["both"]["rows"]}
     assert rows["结论"] == ("已确认", "待审核", True)
     assert rows["得分"][0] == f"{first['score']:.1f}"

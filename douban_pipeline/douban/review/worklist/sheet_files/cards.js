@@ -98,22 +98,14 @@ class Card {
 
   /** Returns the field for a subject that is not among the candidates.
 
-     In a file what is typed is the choice. The service looks it up first, by its id, its address or words, and shows it
-     beside the candidates: half an id that somebody typed is never sent. */
+     The service looks it up first, by its id, its address or words, and shows it beside the candidates: half an id that
+     somebody typed is never sent. */
   typedField() {
-    const { live } = this.app;
     this.input = el("input", "");
-    const placeholder = live ? "片名、豆瓣 ID 或网址，回车" : "豆瓣 ID 或网址";
-    Object.assign(this.input, { type: "text", inputMode: live ? "search" : "url", autocomplete: "off", placeholder });
-    this.input.setAttribute("aria-label", `为影片 ${this.data.vod} 指定豆瓣 ID${live ? "、网址或片名" : " 或条目网址"}`);
+    const placeholder = "片名、豆瓣 ID 或网址，回车";
+    Object.assign(this.input, { type: "text", inputMode: "search", autocomplete: "off", placeholder });
+    this.input.setAttribute("aria-label", `为影片 ${this.data.vod} 指定豆瓣 ID、网址或片名`);
     this.input.setAttribute("aria-keyshortcuts", "e");
-    if (!live) {
-      this.input.addEventListener("input", () => {
-        const typed = this.input.value.slice(0, 300);
-        this.choose({ typed, pick: typed.trim() ? "id" : "" });
-      });
-      return el("label", "typed", keySign("e"), "指定 ID", this.input);
-    }
     this.input.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && this.find());
     this.input.addEventListener("paste", () => setTimeout(() => subjectId(this.input.value, this.sheet.ids) && this.find(), 0));
     return el("label", "typed", keySign("e"), "找条目", this.input);
@@ -224,12 +216,11 @@ class Card {
   /** Shows the choice, and what became of it. */
   show() {
     const { sheet, data, choice, app } = this;
-    const row = this.choices.row(data);
     const state = app.stateOf(data);
     this.element.classList.toggle("done", app.isDone(data));
-    this.element.classList.toggle("sent", Boolean(state) || this.choices.progress(data, row) === "launched");
+    this.element.classList.toggle("sent", Boolean(state));
     this.element.classList.toggle("refused", ["held", "outdated", "refused"].includes(state?.state));
-    if (app.live) showRenewal(this.renewal, data);
+    showRenewal(this.renewal, data);
     if (!this.filled) return;
     for (const made of this.element.querySelectorAll("[data-pick]")) {
       made.setAttribute("aria-pressed", String(isPressed(data, choice, made.dataset.pick, sheet.ids)));
@@ -244,10 +235,9 @@ class Card {
     this.element.querySelectorAll("th.candidate").forEach((head, place) => {
       head.classList.toggle("picked", isPressed(data, choice, `c${data.candidates[place].rank}`, sheet.ids));
     });
-    if (!app.live && this.input.value !== choice.typed) this.input.value = choice.typed;
     this.input.classList.toggle("picked", choice.pick === "id");
     const told = wordsOf(data, choice, sheet.ids);
-    this.chosen.replaceChildren(...(told ? [el("b", "", told)] : []), ...(state ? this.progressed(state) : this.launches(row)));
+    this.chosen.replaceChildren(...(told ? [el("b", "", told)] : []), ...(state ? this.progressed(state) : []));
     const others = app.rivalsOf(data);
     const warnings = warningsOf(data, choice, sheet.ids, others, state?.state === "held");
     this.warnings.replaceChildren(...warnings.map((text) => el("li", "", text)));
@@ -257,29 +247,5 @@ class Card {
   progressed({ state, reason }) {
     const [text, tone] = STATES[state] || [state, ""];
     return [el("span", `flag state ${tone}`, text), reason ? el("span", "sentence", reason) : null].filter(Boolean);
-  }
-
-  /** Returns the link into the launchpad, and once it was opened the question whether it was launched. */
-  launches(row) {
-    if (!row) return [];
-    const { data, choices, app } = this;
-    const { reviewer, note } = choices.who;
-    const how = choices.progress(data, row);
-    const [only] = linksOf(this.sheet.launch, this.sheet.most, [row], reviewer, note);
-    const launch = link("launch", only.address, how ? "再次打开启动页 ↗" : "单独打开启动页 ↗");
-    const say = (next) => {
-      choices.note(data, row, next);
-      app.changed([data]);
-    };
-    launch.addEventListener("click", () => how || say("opened"));
-    if (app.live) return [launch];
-    if (how === "launched") return [el("span", "flag", "已启动（您确认的）"), launch];
-    if (!how) return [launch];
-    return [
-      el("span", "flag", "打开过启动页，在那里启动了吗？"),
-      button("", "", "已启动", () => say("launched")),
-      button("", "", "没有", () => say("")),
-      launch,
-    ];
   }
 }

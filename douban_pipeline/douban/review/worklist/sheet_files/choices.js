@@ -1,11 +1,18 @@
 "use strict";
 /* What was chosen for each card: what it means as a decision, what speaks against it, undoing, and keeping it in the
-   browser. A choice names what was pressed; only `decisionOf` knows what that comes to. */
+   browser. A choice names what was pressed; only `decisionOf` knows what that comes to. Knows nothing of the page. */
 
 const NOTHING = Object.freeze({ pick: "", typed: "", days: 0, lock: false, accept: false, intro: false, override: false });
 const IGNORED_DAYS = [30, 180, 0];
 const KEPT_DAYS = 90;
 const DAY = 86400000;
+
+/** Returns the subject's id that a person typed, as a number or as the address of its page; 0 if it is neither. */
+function subjectId(text, [smallest, largest]) {
+  const found = /^\s*(\d{1,10})\s*$/.exec(text) || /douban\.com\/(?:\S*\/)?(?:subject|movie|tv)\/(\d{1,10})(?!\d)/.exec(text);
+  const number = found ? Number(found[1]) : 0;
+  return number >= smallest && number <= largest ? number : 0;
+}
 
 /** Returns the candidate that a choice picks, if it picks one. */
 function candidateOf(card, choice) {
@@ -117,7 +124,7 @@ function refusedByLock(card, choice, ids) {
   return Boolean(decision.action === "clear_id" ? card.id : decision.douban_id && decision.douban_id !== card.id);
 }
 
-/** Returns what a reviewer should know of a choice before it is launched; `held`: it is not, because of the lock. */
+/** Returns what a reviewer should know of a choice; `held`: it is not sent, because of the lock. */
 function warningsOf(card, choice, ids, others, held) {
   const decision = decisionOf(card, choice, ids);
   if (!decision) {
@@ -144,7 +151,7 @@ function objectOf(kept) {
   return kept && typeof kept === "object" && !Array.isArray(kept) ? kept : {};
 }
 
-/** Keeps choices, what was launched and who decides; never fails where the browser keeps nothing. */
+/** Keeps choices and who decides; never fails where the browser keeps nothing. */
 class Choices {
   constructor(sheet) {
     this.place = `douban-review:${sheet.id}`;
@@ -152,12 +159,10 @@ class Choices {
     const kept = this.read(this.place);
     this.ids = sheet.ids;
     this.made = objectOf(kept.made);
-    this.opened = objectOf(kept.opened);
     const { reviewer = "", note = "" } = this.read("douban-review:who");
     this.who = { reviewer: String(reviewer), note: String(note) };
     const oldest = Date.now() - KEPT_DAYS * DAY;
     for (const key of Object.keys(this.made)) if (!(this.made[key].at > oldest)) delete this.made[key];
-    for (const key of Object.keys(this.opened)) if (!(key in this.made)) delete this.opened[key];
   }
 
   read(place) {
@@ -179,13 +184,10 @@ class Choices {
 
   /** Keeps what became of one card: another page of this sheet may have chosen for others meanwhile. */
   save(key) {
-    const kept = this.read(this.place);
-    const whole = { made: { ...this.made, ...objectOf(kept.made) }, opened: { ...this.opened, ...objectOf(kept.opened) } };
-    for (const name of ["made", "opened"]) {
-      if (key in this[name]) whole[name][key] = this[name][key];
-      else delete whole[name][key];
-    }
-    this.write(this.place, whole);
+    const made = { ...this.made, ...objectOf(this.read(this.place).made) };
+    if (key in this.made) made[key] = this.made[key];
+    else delete made[key];
+    this.write(this.place, { made });
   }
 
   /** A choice rests on a verdict: of another one, the card has to be looked at again. */
@@ -203,10 +205,10 @@ class Choices {
     return decisionsOf(card, this.of(card), this.ids);
   }
 
-  /** Returns the rows of a card for the launchpad as one text; null where nothing is chosen. */
+  /** Returns the decisions of a card as one text, by which they are compared; null where nothing is chosen. */
   row(card) {
-    if (!(this.key(card) in this.made)) return null;
-    return this.decisions(card).map((each) => rowOf(each, card.title)).join("") || null;
+    const decisions = this.key(card) in this.made ? this.decisions(card) : [];
+    return decisions.length ? JSON.stringify(decisions) : null;
   }
 
   /** Changes a choice. What is typed sign by sign is undone at once. */
@@ -243,20 +245,6 @@ class Choices {
       if (steps.length) return steps.map(([card]) => card);
     }
     return [];
-  }
-
-  /** Returns how far the row of a card has come: "" (nowhere), "opened" (its launchpad) or "launched", as a person said. */
-  progress(card, row) {
-    const [kept, how] = [].concat(this.opened[this.key(card)] || []);
-    return row && kept === row ? how || "opened" : "";
-  }
-
-  /** Notes how far a row has come; "" forgets it. */
-  note(card, row, how) {
-    const key = this.key(card);
-    if (how) this.opened[key] = [row, how];
-    else delete this.opened[key];
-    this.save(key);
   }
 
   saveWho(changed) {

@@ -1,5 +1,5 @@
 "use strict";
-/* The page: cards, the bar with what was chosen, the config for the launchpad, and the keyboard. */
+/* The page: cards, and the bar with what was chosen. */
 
 const sheet = JSON.parse(document.getElementById("sheet").textContent);
 const app = {
@@ -12,7 +12,7 @@ const app = {
   live: null,
   targets: new Map(),
   cards: new Map(),
-  view: { advance: true, hide: Boolean(sheet.live), rows: false, tools: false },
+  view: { advance: true, hide: true, rows: false, tools: false },
 };
 const { choices } = app;
 const PREVIEWED = 500;
@@ -24,8 +24,8 @@ function cardOf(item) {
   return app.cards.get(item.vod);
 }
 
-app.stateOf = (item) => app.live?.stateOf(item);
-app.isDone = (item) => (app.live ? app.live.isDone(item) : Boolean(choices.row(item)));
+app.stateOf = (item) => app.live.stateOf(item);
+app.isDone = (item) => app.live.isDone(item);
 
 /** Returns the other videos that were given the same subject. */
 app.rivalsOf = (item) => {
@@ -53,7 +53,7 @@ function retarget(item) {
    A choice that would be refused is not left: its card says why, and which key means it nevertheless. */
 app.changed = (items, whole = false) => {
   const around = new Set(items.flatMap((item) => [item, ...retarget(item)]));
-  for (const item of items) app.live?.chosen(item);
+  for (const item of items) app.live.chosen(item);
   for (const item of around) app.cards.get(item.vod)?.show();
   const [first] = items;
   const refused = () =>
@@ -165,14 +165,14 @@ function find() {
 }
 
 function list() {
-  const there = app.live ? app.matching.filter((item) => item.candidates) : app.matching;
+  const there = app.matching.filter((item) => item.candidates);
   app.listed = app.view.hide ? there.filter((item) => item === app.current || !app.isDone(item)) : there;
   if (!app.listed.includes(app.current)) {
     unmark();
     app.current = null;
   }
   app.total = app.view.hide ? app.matching.filter((item) => !app.isDone(item)).length : app.matching.length;
-  if (app.live && !app.whole) app.total = Math.max(app.total, sheet.waiting || 0);
+  if (!app.whole) app.total = Math.max(app.total, sheet.waiting || 0);
   app.window.set(app.listed, app.current);
   if (!app.current && app.listed.length) {
     mark(app.listed.find((item) => !app.isDone(item)) || app.listed[0]);
@@ -183,10 +183,10 @@ function list() {
   const empty = !app.listed.length;
   byId("empty").hidden = !empty;
   const open = app.items.some((item) => !app.isDone(item));
-  const held = !open && app.live?.asked ? heldByOthers() : "";
-  byId("empty").textContent = open ? (app.live && app.matching.length ? READING : "没有符合条件的影片。") : app.live?.asked === false ? READING : held || "没有待审核的影片。";
+  const held = !open && app.live.asked ? heldByOthers() : "";
+  byId("empty").textContent = open ? (app.matching.length ? READING : "没有符合条件的影片。") : app.live.asked ? held || "没有待审核的影片。" : READING;
   if (held) byId("empty").append(" ", button("", "", "请求接手", () => app.live.sharing.ask()));
-  app.live?.fill();
+  app.live.fill();
 }
 
 /** Says who else looks at cards, "" where nobody does. */
@@ -210,36 +210,24 @@ app.others = (others) => {
 };
 
 function tell() {
-  const chosen = app.items.filter((item) => (app.live ? app.isDone(item) : choices.row(item)));
-  const asked = app.live ? [] : chosen.filter((item) => choices.progress(item, choices.row(item)));
-  const launched = asked.filter((item) => choices.progress(item, choices.row(item)) === "launched");
-  const all = app.live && !app.whole ? Math.max(app.items.length, sheet.waiting || 0) : app.items.length;
+  const chosen = app.items.filter(app.isDone);
+  const all = app.whole ? app.items.length : Math.max(app.items.length, sheet.waiting || 0);
   const parts = [`已选 ${number(chosen.length)} / ${number(all)}`];
-  if (launched.length) parts.push(`${launched.length} 条已启动`);
-  if (asked.length > launched.length) parts.push(`${asked.length - launched.length} 条打开过启动页，是否已启动待您确认`);
-  if (app.live) {
-    const states = app.items.map((item) => app.stateOf(item)?.state);
-    for (const [text, state] of [["待发送", "waiting"], ["正在记录", "sent"], ["等待执行", "recorded"], ["CMS 锁定而未提交", "held"], ["重新判定而未提交", "outdated"]]) {
-      const found = states.filter((each) => each === state).length;
-      if (found) parts.push(`${text} ${found}`);
-    }
+  const states = app.items.map((item) => app.stateOf(item)?.state);
+  for (const [text, state] of [["待发送", "waiting"], ["正在记录", "sent"], ["等待执行", "recorded"], ["CMS 锁定而未提交", "held"], ["重新判定而未提交", "outdated"]]) {
+    const found = states.filter((each) => each === state).length;
+    if (found) parts.push(`${text} ${found}`);
   }
   byId("count").textContent = parts.join("，");
   byId("progress").max = Math.max(1, all);
   byId("progress").value = chosen.length;
   byId("undo").disabled = !choices.history.length;
-  byId("make").disabled = !chosen.length;
   byId("found").textContent = app.finder.active ? `符合条件 ${number(app.matching.length)} 部` : "";
 }
 
 function introduce() {
-  const total = app.items.length;
-  const left = sheet.waiting - total;
   const decided = sheet.decided ? `${number(sheet.decided)} 部已有决定，等待执行` : "";
-  const waits = app.live
-    ? `共 ${number(sheet.waiting)} 部影片待审核`
-    : `共 ${number(sheet.waiting)} 部影片待审核，本页列出最要紧的 ${number(total)} 部` + (left > 0 ? `，另有 ${number(left)} 部未列出` : "");
-  const told = [sheet.waiting ? waits : "", decided].filter(Boolean);
+  const told = [sheet.waiting ? `共 ${number(sheet.waiting)} 部影片待审核` : "", decided].filter(Boolean);
   byId("told").textContent = told.length ? `${told.join("；")}。` : "";
 }
 
@@ -263,20 +251,11 @@ function mark(item) {
   card.fill();
   card.element.classList.add("current");
   card.element.setAttribute("aria-current", "true");
-  remember("at", String(item.vod));
 }
 app.mark = mark;
 
 /** Shows the folded rows of all cards, or folds them. */
 app.unfold = () => byId("rows").click();
-
-function remember(name, value) {
-  try {
-    sessionStorage.setItem(`douban-review:${sheet.id}:${name}`, value);
-  } catch {
-    /* After a reload the first one is looked at again. */
-  }
-}
 
 /** Goes to another card. */
 function move(place) {
@@ -310,7 +289,7 @@ function undo() {
   const items = choices.undo();
   if (!items.length) return;
   for (const item of items) {
-    const entry = app.live?.stateOf(item);
+    const entry = app.live.stateOf(item);
     if (entry?.run && !SETTLED_AWAY.includes(entry.state)) app.live.undo(entry);
   }
   app.changed(items);

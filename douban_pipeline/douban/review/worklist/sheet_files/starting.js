@@ -1,54 +1,5 @@
 "use strict";
-/* The dialog with the config, the keyboard, and how the page begins. */
-
-/** Fills the dialog with the config of what was chosen and not launched, as far as a person said. */
-function make() {
-  const chosen = app.items.filter((item) => choices.row(item));
-  const fresh = chosen.filter((item) => choices.progress(item, choices.row(item)) !== "launched");
-  const { reviewer, note } = choices.who;
-  const rows = fresh.map((item) => choices.row(item));
-  byId("yaml").value = rows.length ? configOf(rows, reviewer, note) : "";
-  // A card that decides about the synopsis too has two lines.
-  byId("summary").textContent = `${rows.join("").split("\n").length - 1} 条决定` + (reviewer.trim() ? "" : "。请先填写审核员，否则无法记录");
-  byId("summary").className = reviewer.trim() ? "" : "warn";
-  const sent = chosen.length - fresh.length;
-  byId("sent").hidden = !sent;
-  byId("again").textContent = `再次包括已启动的 ${sent} 条`;
-  const links = linksOf(sheet.launch, sheet.most, rows, reviewer, note);
-  const list = links.map(({ address, rows: held }, place) => {
-    const part = links.length > 1 ? `（第 ${place + 1} 份，共 ${links.length} 份）` : "";
-    const made = link("launch", address, `打开启动页：${held.length} 条${part} ↗`);
-    const these = fresh.filter((item) => held.includes(choices.row(item)));
-    const launched = button("launched", "", "已启动，不再列出", () => noteAll(these, "launched"));
-    launched.hidden = !these.some((item) => choices.progress(item, choices.row(item)));
-    made.addEventListener("click", () => {
-      for (const item of these) choices.note(item, choices.row(item), "opened");
-      made.classList.add("opened");
-      launched.hidden = false;
-      app.changed(these);
-    });
-    return el("li", "row", made, launched);
-  });
-  byId("links").replaceChildren(...list);
-  byId("split").hidden = links.length < 2;
-}
-
-function noteAll(items, how) {
-  for (const item of items) choices.note(item, choices.row(item), how);
-  app.changed(items);
-  make();
-}
-
-async function copy() {
-  const field = byId("yaml");
-  try {
-    await navigator.clipboard.writeText(field.value);
-  } catch {
-    field.select();
-    document.execCommand("copy");
-  }
-  byId("copied").textContent = "已复制";
-}
+/* The keyboard, and how the page begins. */
 
 const place = () => app.listed.indexOf(app.current);
 const KEYS = {
@@ -61,7 +12,6 @@ const KEYS = {
   h: () => byId("hide").click(),
   m: app.unfold,
   "/": () => (byId("tools").setAttribute("open", ""), byId("by-find").focus()),
-  g: () => byId("make").click(),
   "?": () => open(byId("help")),
 };
 const CARD_KEYS = {
@@ -75,11 +25,10 @@ const CARD_KEYS = {
   a: (card) => card.toggle("accept"),
   s: (card) => card.toggle("intro"),
   w: (card) => card.data.cmsLocked && card.toggle("override"),
-  v: (card) => app.live && showNewer(card.data),
+  v: (card) => showNewer(card.data),
 };
 
 function press(event) {
-  app.pressed = true;
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input[type=text], input:not([type]), textarea, select")) {
     if (event.key === "Escape" || event.key === "Enter") event.target.blur();
@@ -122,23 +71,15 @@ function follow() {
   if (first) mark(first);
 }
 
-/** Keeps all fields of one name alike. */
 function bindWho() {
-  for (const name of ["reviewer", "note"]) {
-    const fields = document.querySelectorAll(`input[data-who="${name}"]`);
-    for (const field of fields) {
-      if (name === "reviewer" && sheet.reviewer) {
-        Object.assign(field, { readOnly: true, title: "登录的用户" });
-        choices.saveWho({ reviewer: sheet.reviewer });
-      }
-      field.value = choices.who[name];
-      field.addEventListener("input", () => {
-        choices.saveWho({ [name]: field.value });
-        for (const other of fields) if (other !== field) other.value = field.value;
-        for (const card of app.cards.values()) card.show();
-        if (byId("config").open) make();
-      });
+  for (const field of document.querySelectorAll("input[data-who]")) {
+    const name = field.dataset.who;
+    if (name === "reviewer" && sheet.reviewer) {
+      Object.assign(field, { readOnly: true, title: "登录的用户" });
+      choices.saveWho({ reviewer: sheet.reviewer });
     }
+    field.value = choices.who[name];
+    field.addEventListener("input", () => choices.saveWho({ [name]: field.value }));
   }
 }
 
@@ -169,7 +110,7 @@ function bindView() {
 /** Returns what is listed and not decided, once all that is needed of it is known. */
 async function undecided() {
   const open = () => app.matching.filter((item) => !app.isDone(item));
-  await app.live?.load(open().slice(0, 60), 60);
+  await app.live.load(open().slice(0, 60), 60);
   return open().filter((item) => item.candidates).slice(0, PREVIEWED);
 }
 
@@ -178,86 +119,26 @@ function askedFor() {
   return /^#[1-9]\d{0,14}$/.test(location.hash) ? Number(location.hash.slice(1)) : null;
 }
 
-/** Returns the video that was looked at before a reload, as text. */
-function lookedAt() {
-  try {
-    return sessionStorage.getItem(`douban-review:${sheet.id}:at`);
-  } catch {
-    return ""; // nothing is kept in this browser
-  }
-}
-
 function begin() {
-  // What is listed first is marked, and kept in its place.
-  const at = String(askedFor() || lookedAt());
-  for (const group of sheet.groups) {
-    for (const data of group.cards) app.items.push(Object.assign(data, { group: group.cards.length > 1 ? group.name : "" }));
-  }
-  app.items.forEach(retarget);
   app.finder = new Finder(sheet, find);
-  app.finder.learn(app.items);
   const members = (item) => app.listed.filter((each) => each.group === item.group).length;
   const heading = (item) => (item.group && app.finder.asQueued ? `${item.group}　同系列 ${members(item)} 部` : "");
   const current = () => app.current && app.cards.get(app.current.vod)?.element;
   app.window = new CardWindow(byId("groups"), { cardOf, heading, current, total: () => app.total });
   app.bulk = new Bulk(app, undecided);
-  byId("made").textContent = `${sheet.live ? `${sheet.made} 打开` : `数据截至 ${sheet.made}，之后的判定和决定不在此页`}，评分方案：${sheet.profile}`;
-  byId("how").textContent = sheet.live ? "选择后自动提交，结果显示在卡片上。" : "选择只保存在此浏览器中；生成配置、在 Dagster 启动页核对并点 Launch Run 后才会记录。";
-  for (const shown of document.querySelectorAll("[data-served]")) shown.hidden = !sheet.live;
-  for (const shown of document.querySelectorAll("[data-file]")) shown.hidden = Boolean(sheet.live);
+  app.live = new Live(app);
+  byId("made").textContent = `${sheet.made} 打开，评分方案：${sheet.profile}`;
   bindWho();
   bindView();
-  if (sheet.live) app.live = new Live(app);
   introduce();
   find();
   history.scrollRestoration = "manual";
-  if (app.live) return app.live.start();
-  age();
-  addEventListener("visibilitychange", age);
-  back(at);
-}
-
-/** Says of a file that has become old that others have decided since. */
-function age() {
-  const hours = (Date.now() / 1000 - sheet.at) / 3600;
-  byId("age").hidden = hours < 1;
-  if (hours < 1) return;
-  const told = hours < 48 ? `${Math.floor(hours)} 小时` : `${Math.floor(hours / 24)} 天`;
-  const live = sheet.served ? ["，或用", link("", sheet.served, "在线审核单 ↗")] : [];
-  byId("age").replaceChildren(`这些数据是 ${told}前的，此后可能已有人决定：请重新打开此文件（决定执行后会重写），或重新生成 review_queue`, ...live, "。");
-}
-
-/** Goes back to the card that was looked at before a reload or, if that is decided, to the next that is not. */
-function back(at) {
-  const there = app.listed.findIndex((item) => String(item.vod) === at);
-  const open = (item, place) => place >= there && !app.isDone(item);
-  const to = there < 0 ? -1 : app.listed.findIndex(open);
-  const item = app.listed[to] || app.current;
-  if (item && app.listed.indexOf(item) > 0) settle(item, SETTLING);
-}
-
-const SETTLING = 10;
-/* Frames within which cards around one that is gone to get their heights. */
-
-/** Goes to a card, and stays with it while those above it grow, unless somebody does something. */
-function settle(item, frames) {
-  if (app.pressed || !app.listed.includes(item)) return;
-  move(app.listed.indexOf(item));
-  if (frames) requestAnimationFrame(() => settle(item, frames - 1));
+  app.live.start();
 }
 
 begin();
 byId("undo").addEventListener("click", undo);
 byId("ask").addEventListener("click", () => open(byId("help")));
-byId("make").addEventListener("click", () => {
-  byId("copied").textContent = "";
-  make();
-  open(byId("config"));
-});
-byId("copy").addEventListener("click", copy);
-byId("again").addEventListener("click", () => {
-  noteAll(app.items.filter((item) => choices.progress(item, choices.row(item))), "");
-});
 document.addEventListener("keydown", press);
 addEventListener("scroll", () => requestAnimationFrame(follow), { passive: true });
 document.addEventListener("click", (event) => {
