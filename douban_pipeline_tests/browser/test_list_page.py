@@ -11,10 +11,10 @@ from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
 import pytest
+from douban_pipeline.core.ui.lists.list_files import write_list
 from playwright.sync_api import Browser, Page, expect
 
 from douban_pipeline.core.ui.lists import list_files
-from douban_pipeline.core.ui.lists.list_files import write_list
 from douban_pipeline.core.ui.lists.list_page import (
     ColumnKind,
     Figures,

@@ -380,3 +380,11 @@ def _spending(connection: Connection, services: Services, now: datetime) -> Intr
     written = sum(counts.get(state, 0) for state in (IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW))
     failed = sum(counts.get(state, 0) for state in (IntroState.REFUSED, IntroState.FAILED))
     return IntroBudget(sum(row[2] for row in rows), settings.llm_budget_usd_per_day, written, failed)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as text, in a unit that makes it readable."""
+    units = ((90, 1.0, "秒"), (5400, 60.0, "分"), (172_800, 3600.0, "小时"), (math.inf, 86_400.0, "天"))
+    size, unit = next((size, unit) for limit, size, unit in units if seconds < limit)
+    value = seconds / size
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{round(value, 1 if value >= 10 else 2):g} {unit}"

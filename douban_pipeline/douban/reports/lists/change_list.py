@@ -17,8 +17,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, decide, link_of, page_of, view
+from douban_pipeline.douban.reports.lists.keyset import Choice
 from douban_pipeline.douban.reports.lists.records import MOST, history_link, record_columns, record_reader, record_rows
+from douban_pipeline.douban.reports.lists.spec import FIRST, ListSpec, decide, link_of, view
 from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NUMBER, TIME
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
@@ -90,7 +91,7 @@ def remedy_of(change: Mapping[Any, Any]) -> Remedy:
     return Remedy("CMS 中的值在写入时变了：下次访问会自动重试，不想等可立即同步。", (DecisionAction.sync_now,))
 
 
-def log_list(services: Services) -> NamedList:
+def log_list(services: Services) -> ListSpec:
     """Return the list of logged changes: every write, who made it, why, and its outcome."""
     log, location = services.tables.log, services.location
     columns = (
@@ -130,13 +131,27 @@ def log_list(services: Services) -> NamedList:
             ),
         }
 
-    page = page_of(
+    by = case((log.c.operator.in_(list(OPERATORS)), log.c.operator), else_="person")
+    rows = record_rows(
+        services,
+        log,
+        "change_id",
+        "prepared_at",
+        ("reason", "state_reason", "batch_id", "operator"),
+        {"action": CHANGES, "state": CHANGE_STATES},
+        {
+            "action": Choice(log.c.action, CHANGES),
+            "state": Choice(log.c.state, CHANGE_STATES),
+            "operator": Choice(by, {**OPERATORS, "person": "人工"}),
+        },
+    )
+    return ListSpec(
         "log",
-        f"写入了什么、谁写的、为什么，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list log。",
+        f"写入了什么、谁写的、为什么；CSV 里是最新的 {MOST:,} 条。",
         columns,
+        rows,
+        record_reader(services, log, "change_id", cells),
         key="change_id",
-        video="vod_id",
-        time="at",
         links={
             "history": history_link(location),
             "undo": link_of("撤销…", links.revert(change_ids=[FIRST]), location),
@@ -145,14 +160,9 @@ def log_list(services: Services) -> NamedList:
             ),
             **{action.value: decide(CHANGES[action], location, action) for action in _LOOKED_AFTER},
         },
-        order="变更编号，新的在前",
+        figures=lambda: _figures(services),
+        most=MOST,
     )
-    words = {"action": CHANGES, "state": CHANGE_STATES, "operator": OPERATORS}
-    rows = record_rows(
-        services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"), words
-    )
-    read = record_reader(services, log, "change_id", cells)
-    return NamedList("log", page, rows, read, lambda counts: _figures(services), most=MOST)
 
 
 def _what(row: RowMapping) -> str:
@@ -175,7 +185,7 @@ def _figures(services: Services) -> Figures:
 
     def card(state: ChangeState) -> Card:
         count, word = counts.get(state, 0), word_for(CHANGE_STATES, state)
-        address = view(since=day_of(since, zone).date, state=word) if count else ""
+        address = view(since=day_of(since, zone).date, state=state) if count else ""
         return Card(f"未写入：{word}", f"{count:,}", f"最近 {TROUBLE_DAYS} 天", problem_tone(count), address)
 
     return Figures(

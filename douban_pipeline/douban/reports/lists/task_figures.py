@@ -12,7 +12,7 @@ from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.health.metrics import OpenTasks, open_tasks
 from douban_pipeline.douban.reports.lists.lookup import names_of
-from douban_pipeline.douban.reports.lists.named_list import FIRST, link_of
+from douban_pipeline.douban.reports.lists.spec import FIRST, link_of
 from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NUMBER, TIME
 from douban_pipeline.douban.reports.lists.work import (
     FAILURE_DAYS,

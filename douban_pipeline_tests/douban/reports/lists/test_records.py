@@ -16,11 +16,11 @@ from douban_pipeline_tests.douban.reports.planting import (
     change,
     days_before,
     decision,
+    figures,
     listed,
     opened,
     rows_in,
     task,
-    written,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
@@ -35,11 +35,11 @@ def videos(library):
 
 
 def counts(library, name):
-    return written(library.services, name).figures.counts
+    return figures(library.services, name).counts
 
 
 def rows(library, key, name="tasks"):
-    return rows_in(written(library.services, name).figures.tables, key)
+    return rows_in(figures(library.services, name).tables, key)
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
@@ -133,11 +133,11 @@ def test_decisions_that_wait_and_those_refused_lately(videos):
         ("选择候选", "被拒绝", "影片已删除"),
     ]
     assert (found[1]["douban_id"], found[6]["note"], found[6]["reviewer"]) == (90_000_101, "看过", "小王")
-    figures = written(videos.services, "decisions").figures
-    assert dict(figures.counts) == {"decisions_open": 3, "decisions_refused_7_days": 2}
-    refused = figures.cards[-1]
+    found_figures = figures(videos.services, "decisions")
+    assert dict(found_figures.counts) == {"decisions_open": 3, "decisions_refused_7_days": 2}
+    refused = found_figures.cards[-1]
     assert (refused.value, refused.tone) == ("2", "bad")
-    assert refused.address.startswith("#since=2026-02-22&_state=")
+    assert refused.address.startswith("?since=2026-02-22&state=refused")
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_the_newest_changes_with_who_what_why_and_the_way_back(videos):
     assert (first["video"], first["what"]) == ("99（已删除）", "仅状态")
     assert (second["action"], second["what"], second["operator"]) == ("指定豆瓣 ID", "豆瓣 ID 0 → 5", "小王")
     assert (third["action"], third["what"], third["operator"]) == ("同步字段", "海报、标签", "自动")
-    page = LISTS["log"](videos.services).page
+    page = LISTS["log"](videos.services)
     chosen = {"undo": {"change_ids": [second["change_id"]]}, "undo_batch": {"batch_id": "3f2a"}}
     for key, meant in chosen.items():
         assert opened(page, second, key) == (
@@ -275,20 +275,20 @@ def test_only_the_trouble_of_a_week_is_counted(videos):
     change(videos, 2, state="refused", at=days_before(6))
     change(videos, 3, state="conflict", at=days_before(2))
     change(videos, 4, state="applied")
-    figures = written(videos.services, "log").figures
-    assert figures.counts["changes_troubled_7_days"] == 2
-    assert [(card.label, card.value, card.address[:17]) for card in figures.cards[:2]] == [
-        ("未写入：被拒绝", "1", "#since=2026-02-22"),
-        ("未写入：有冲突", "1", "#since=2026-02-22"),
+    found_figures = figures(videos.services, "log")
+    assert found_figures.counts["changes_troubled_7_days"] == 2
+    assert [(card.label, card.value, card.address) for card in found_figures.cards[:2]] == [
+        ("未写入：被拒绝", "1", "?since=2026-02-22&state=refused"),
+        ("未写入：有冲突", "1", "?since=2026-02-22&state=conflict"),
     ]
     assert [row["remedy"] for row in listed(videos.services, "log") if row["vod_id"] == 4] == [None]
 
 
 @pytest.mark.parametrize("name", ["tasks", "decisions", "log"])
 def test_an_idle_library_has_nothing_to_tell(videos, name):
-    figures = written(videos.services, name).figures
-    assert set(figures.counts.values()) == {0}
-    assert not [table.key for table in figures.tables if table.rows]
+    found_figures = figures(videos.services, name)
+    assert set(found_figures.counts.values()) == {0}
+    assert not [table.key for table in found_figures.tables if table.rows]
 
 
 def test_tables_of_reasons_are_bounded(videos):
