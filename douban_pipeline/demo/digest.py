@@ -70,7 +70,6 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
             ),
             soft_wrap=True,
         )
-        page = services.reports.path / "digest" / "daily" / f"{day}.html"
         services.close()
     done = (
         terminal_text("{slots} slots of {day}, {messages} messages pushed").format(
@@ -79,7 +78,7 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
         if due
         else terminal_text("nothing was due")
     )
-    return DemoOutcome(all(ended) and page.exists(), done, page)
+    return DemoOutcome(all(ended), done)
 
 
 @contextmanager
