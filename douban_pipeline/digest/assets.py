@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG
 from douban_pipeline.digest import figures, wording
 from douban_pipeline.digest.resources import SLOT_POOL
@@ -157,21 +157,18 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         the day so far.
         """
         key = SlotKey.parse(str(context.partition_key))
-        plots = figures.plots(services, key.run_date)
-        images = {"plots": shown_plots(plots)}
         numbers = figures.day_numbers(services, key.run_date)
         if key.slot != services.settings.report_slot:
-            return dg.MaterializeResult(metadata={**numbers, **images})
+            return dg.MaterializeResult(metadata={**numbers})
         work, nothing = _begun(context, services)
         if nothing is not None:
-            return dg.MaterializeResult(metadata={**nothing, **numbers, **images})
+            return dg.MaterializeResult(metadata={**nothing, **numbers})
         made, ended = work.report()
         if made.reason:
             context.log.warning(made.reason)
         return dg.MaterializeResult(
             metadata={
                 **figures.day_numbers(services, key.run_date),
-                **images,
                 **_ended(ended),
                 "title": made.title,
                 "report": made.state.value,

@@ -1,16 +1,15 @@
-"""The assets of the TMDB system: changes, entities, translations, the graph, and their numbers by day, with plots."""
+"""The assets of the TMDB system: changes, entities, translations, the graph, and their numbers by day."""
 
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.core.ui.plots import day_bars
 from douban_pipeline.core.ui.tmdb_attribution import attribution_markdown
 from douban_pipeline.dagster_kit.labels import TABLES
-from douban_pipeline.dagster_kit.metadata import shown_plots, shown_table
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.tmdb.graph_sync import DOWN, GraphUnavailableError, SyncReport, drain
 from douban_pipeline.tmdb.refresh import RefreshReport, note_changes, refresh, store_translations
 from douban_pipeline.tmdb.resources import API_POOL, GRAPH_POOL
@@ -44,11 +43,6 @@ def _nothing(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeResul
     """Return the result of a run that has nothing to do; not a failure, as the system may be installed but unused."""
     context.log.warning(f"nothing to do: {why}")
     return dg.MaterializeResult(data_version=TABLES, metadata={"nothing_to_do": why})
-
-
-def _images(services: TmdbServices, names: dict[str, str], day: date) -> dg.MarkdownMetadataValue:
-    plots = _plots(services, names, day)
-    return shown_plots(plots)
 
 
 @dg.asset(
@@ -165,7 +159,6 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
             "left": report.left,
             "ended_early_because": report.ended or "—",
             "failed": shown_table(failed, most=_MOST_FAILED),
-            "plots": _images(services, _ENTITIES, services.now().date()),
         },
     )
 
@@ -250,7 +243,6 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
             "graph_down_because": down or "—",
             "failed": shown_table(failed, most=_MOST_FAILED),
             "put_aside": shown_table(dead),
-            "plots": _images(services, _OUTBOX, services.now().date()),
         },
     )
 
@@ -272,21 +264,10 @@ def enrichment_daily_stats(
     services.ready()
     day = date.fromisoformat(context.partition_key)
     numbers: dict[str, Any] = {**_note_requests(services, day)}
-    return dg.MaterializeResult(data_version=TABLES, metadata={**numbers, "plots": _images(services, _REQUESTS, day)})
+    return dg.MaterializeResult(data_version=TABLES, metadata=numbers)
 
 
 assets = [tmdb_changes, tmdb_matches, tmdb_entities, tmdb_translations, tmdb_graph, enrichment_daily_stats]
-
-
-_DAYS = 30
-_OUTBOX = {"outbox_waiting": "出站表积压", "outbox_dead": "搁置的变更", "written": "写入图的实体"}
-_ENTITIES = {
-    "fetched": "取得的实体",
-    "changed": "有变化的实体",
-    "changed_in_graph": "图里有变化的实体",
-    "persist_failed": "存储失败",
-}
-_REQUESTS = {"requests": "提问", "hit_rate": "命中率 %", "ms_p95": "95 % 的耗时（毫秒）", "persist_failed": "存储失败"}
 
 
 def _note_outbox(services: TmdbServices, written: int) -> dict[str, float]:
@@ -306,15 +287,3 @@ def _note_requests(services: TmdbServices, day: date) -> dict[str, float]:
         numbers["hit_rate"] = round(100 * numbers["hits"] / numbers["requests"], 1)
     services.store.run(lambda connection: due.note_numbers(connection, day, numbers, add=False))
     return numbers
-
-
-def _plots(services: TmdbServices, names: dict[str, str], day: date) -> dict[str, str]:
-    """Return an SVG of the month up to a day for each of ``names`` with numbers, by title."""
-    first = day - timedelta(days=_DAYS - 1)
-    numbers = services.store.run(lambda connection: due.numbers_between(connection, first, day))
-    days = [first + timedelta(days=after) for after in range(_DAYS)]
-    return {
-        title: day_bars([numbers.get(each, {}).get(name, 0) for each in days], days, title)
-        for name, title in names.items()
-        if any(name in found for found in numbers.values())
-    }

@@ -134,15 +134,6 @@ def note_numbers(connection: Connection, day: date, numbers: Mapping[str, float]
         )
 
 
-def numbers_between(connection: Connection, first: date, last: date) -> dict[date, dict[str, float]]:
-    """Return the figures of each day that has some."""
-    found: dict[date, dict[str, float]] = {}
-    query = "SELECT day, name, value FROM tmdb.daily_numbers WHERE day BETWEEN %s AND %s ORDER BY day, name"
-    for day, name, value in connection.execute(query, (first, last)):
-        found.setdefault(day, {})[name] = value
-    return found
-
-
 def request_numbers(connection: Connection, day: date) -> dict[str, float]:
     """Return the log's statistics of a day's questions (UTC): number, share with results, duration, confidence."""
     row = connection.execute(
