@@ -18,7 +18,10 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.demo.setup import demo_home
+from douban_pipeline.demo.setup import demo_environment, demo_home
+from douban_pipeline.douban.api import pages_router
+from douban_pipeline.douban.services import open_services as open_library
+from douban_pipeline.douban.settings import load_settings
 from douban_pipeline.feeds.api import pages
 from douban_pipeline.feeds.services import open_services
 from douban_pipeline.feeds.settings import FeedsSettings
@@ -31,25 +34,24 @@ MOST_BYTES = 150_000
 """A picture's size at most."""
 QUALITY = 78
 SIZE = (1100, 720)
-PAGES = {
-    "front": "index.html",
-    "review": "review_queue.html",
-    "log": "list_log.html",
-    "digest": "digest/daily/*.html",
-}
+PAGES = {"review": "review_queue.html", "digest": "digest/daily/*.html"}
 OF_TESTS = ("widget",)
 """Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""
 
-SERVED = {"feeds": "/feeds/?view=all"}
+SERVED = {"front": "/", "log": "/lists/log", "feeds": "/feeds/?view=all"}
 """Pages of the service."""
 
 
 @contextmanager
 def service(home: Path) -> Iterator[str]:
-    """Yield the address of the feeds' part of the service, over the tables in a HOME, on a free port."""
-    services = open_services(FeedsSettings(_env_file=None, home=home)).ready()
-    mount = Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
-    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), [mount]), log_level="error"))
+    """Yield the address of the service over the tables in a HOME, on a free port."""
+    feeds = open_services(FeedsSettings(_env_file=None, home=home)).ready()
+    library = open_library(load_settings())
+    mounts = [
+        Mount("feeds", pages.pages_router(feeds), prefix=pages.PREFIX, close=feeds.close),
+        Mount("reports", pages_router(library), close=library.close),
+    ]
+    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), mounts), log_level="error"))
     with socket.create_server(("127.0.0.1", 0)) as door:
         thread = threading.Thread(target=server.run, args=([door],), daemon=True)
         thread.start()
@@ -96,6 +98,7 @@ def main(arguments: list[str]) -> None:
     if chromium is None:
         sys.exit("no Chromium: install the package chromium")
     home = Path(arguments[0]).absolute() if arguments else demo_home()
+    os.environ.update(demo_environment(home))
     PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)

@@ -373,7 +373,7 @@ def test_the_health_speaks_of_installed_systems_alone() -> None:
 @pytest.fixture
 def fronted(sqlite_library: Library, tmp_path: Path) -> Iterator[tuple[Library, httpx.Client]]:
     """Yield a library, and a browser at the service over it, mounted as the command does."""
-    library = sqlite_library.renewed([video(1, vod_name="甲&lt;b&gt;")], home=tmp_path)
+    library = sqlite_library.renewed([video(1, vod_name="甲 &amp; 乙")], home=tmp_path)
     reports = library.services.reports.path
     (reports / "digest").mkdir(parents=True)
     (tmp_path / "secret.html").write_text("a secret")
@@ -404,7 +404,7 @@ def test_the_root_is_the_front_page_and_the_digest_has_its_own(fronted: tuple[Li
 
 def test_a_list_is_what_the_database_holds_when_it_is_opened(fronted: tuple[Library, httpx.Client]) -> None:
     library, browser = fronted
-    assert "甲&lt;b&gt;" in browser.get("/lists/missing").text
+    assert "甲 &amp; 乙" in browser.get("/lists/missing").text
     library.set_cms(1, vod_name="乙")
     answer = browser.get("/lists/missing", params={"q": "乙"})
     assert ">乙<" in answer.text
