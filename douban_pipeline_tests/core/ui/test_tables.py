@@ -24,9 +24,6 @@ FRAME = PageFrame(
     video_page="https://site.example.org/{id}.html",
     root="../",
 )
-    video_page="https://site.example.org/{id}.html",
-    root="../",
-)
 
 
 def table(columns: Sequence[ListColumn], *rows: Mapping[str, Any], **given: Any) -> Table:
