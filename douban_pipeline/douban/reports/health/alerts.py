@@ -38,12 +38,6 @@ class Alert:
     """An open alert: its cause lasts.
 
     Attributes:
-        alert_id: Its key.
-        cause: Name of its cause.
-        kind: Kind of the cause.
-        title: One line.
-        detail: Lines of plain text.
-        times: How often the cause was met.
         first_at: When the cause was first met (UTC).
         last_at: When the cause was last met (UTC).
         sent_at: When it was sent (UTC); None while it waits.

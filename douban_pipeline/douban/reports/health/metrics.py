@@ -43,10 +43,7 @@ class OpenTasks:
     """Open tasks of one type and status, and of one stage if they are counted by stage.
 
     Attributes:
-        task_type: Their type.
         stage: Their stage; empty where stages are counted together.
-        status: PENDING or RUNNING.
-        count: How many.
         later: How many of them may not be started yet.
         oldest: Earliest moment from which one may be started (UTC).
         created: When the first of them was queued (UTC).
@@ -66,9 +63,6 @@ class ClosedTasks:
     """Tasks of one type and status that were closed in the last 24 hours.
 
     Attributes:
-        task_type: Their type.
-        status: SUCCESS, FAIL or SKIP.
-        count: How many.
         mean_seconds: Their mean duration; None if no start time is known.
         p95_seconds: The 95th percentile of their durations; None likewise.
     """
@@ -135,8 +129,6 @@ class IntroBudget:
     """Cost of today's intros, in US dollars, and their outcomes.
 
     Attributes:
-        usd: Spent.
-        budget_usd: Allowed.
         written: Intros that were written, or shown in a dry run.
         failed: Answers that were unusable, or that the fact guard refused.
     """

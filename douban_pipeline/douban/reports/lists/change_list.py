@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, case, func, select
@@ -44,19 +44,6 @@ _LOOKED_AFTER = (
     DecisionAction.sync_now,
 )
 """Decisions that may help a change that was not written."""
-
-
-@dataclass(frozen=True, slots=True)
-class DayOfChanges:
-    """Number of changes written on one day of the site's time zone by action and operator, and of those reverted
-    since.
-    """
-
-    day: date
-    action: str
-    operator: str
-    count: int
-    reverted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +168,7 @@ def _figures(services: Services) -> Figures:
         query = select(log.c.state, func.count()).where(log.c.state.in_(_TROUBLE), log.c.prepared_at >= since)
         counts = dict(connection.execute(query.group_by(log.c.state)).tuples().all())
         days = days_of_changes(services, connection)
-    written = sum(day.count for day in days)
+    written = sum(day["count"] for day in days)
 
     def card(state: ChangeState) -> Card:
         count, word = counts.get(state, 0), word_for(CHANGE_STATES, state)
@@ -202,28 +189,18 @@ def _figures(services: Services) -> Figures:
                     ListColumn("count", "次数", NUMBER),
                     ListColumn("reverted", "其中已撤销", NUMBER),
                 ),
-                list(map(_day, days)),
+                days,
             )
         ],
     )
 
 
-def _day(item: DayOfChanges) -> Row:
-    return {
-        "day": str(item.day),
-        "action": word_for(CHANGES, item.action),
-        "operator": word_for(OPERATORS, item.operator),
-        "count": item.count,
-        "reverted": item.reverted,
-    }
-
-
-def days_of_changes(services: Services, connection: Connection) -> list[DayOfChanges]:
+def days_of_changes(services: Services, connection: Connection) -> list[Row]:
     """Return the changes of the last `DAYS` days by day, action and operator, the newest day first."""
     log, zone = services.tables.log, services.settings.zone
     today = day_of(services.clock.now(), zone).date
     reverted = func.sum(case((log.c.state == ChangeState.REVERTED, 1), else_=0))
-    found: list[DayOfChanges] = []
+    found: list[Row] = []
     for back in range(DAYS):
         day = today - timedelta(days=back)
         # Midnights, not steps of 24 hours: some zones change their clocks.
@@ -234,5 +211,7 @@ def days_of_changes(services: Services, connection: Connection) -> list[DayOfCha
             .group_by(log.c.action, log.c.operator)
             .order_by(func.count().desc(), log.c.action, log.c.operator)
         )
-        found += [DayOfChanges(day, row[0], row[1], row[2], int(row[3])) for row in connection.execute(query)]
+        for action, operator, count, undone in connection.execute(query):
+            words = {"action": word_for(CHANGES, action), "operator": word_for(OPERATORS, operator)}
+            found.append({"day": str(day), **words, "count": count, "reverted": int(undone)})
     return found

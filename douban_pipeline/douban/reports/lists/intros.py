@@ -6,7 +6,7 @@ Below it: what has no source text, what waits, what the fact guard refuses, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, case, or_, select, true
@@ -15,7 +15,7 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.intro_figures import DAYS, DaySpending, GuardRefusals, Intros, intros
+from douban_pipeline.douban.reports.lists.intro_figures import DAYS, Intros, intros
 from douban_pipeline.douban.reports.lists.intro_proofs import origins_table, proofs_table
 from douban_pipeline.douban.reports.lists.keyset import Choice, ListRows
 from douban_pipeline.douban.reports.lists.lookup import names_of, synopses_of
@@ -39,7 +39,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, TaskType
 from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.store.videos import intro_of_person, is_intro_of_person
-from douban_pipeline.douban.wording import TASK_STATUSES, VIOLATIONS, word_for
+from douban_pipeline.douban.wording import TASK_STATUSES, word_for
 
 MOST = 100
 """Most videos without a source text that are listed."""
@@ -144,7 +144,7 @@ def _figures(services: Services, rows: ListRows) -> Figures:
     queued = sum(item.count for item in found.queued)
     waiting = found.waiting.count if found.waiting else 0
     failed = counted(services, rows, rows.choices["state"].by).get("failed", 0)
-    refused = sum(refusals.times for refusals in found.refusals.values())
+    refused = sum(row["times"] for row in found.refusals)
     return Figures(
         {
             "locked_by_model": found.locked_by_model,
@@ -222,7 +222,7 @@ def _tables(services: Services, found: Intros) -> Iterator[Table]:
             ListColumn("videos", "影片数", NUMBER),
             ListColumn("example", "例", width="wide"),
         ),
-        [_refusal(code, refusals) for code, refusals in found.refusals.items()],
+        found.refusals,
         f"最近 {DAYS} 天，最常见的在前；一篇可有多条。",
     )
     yield origins
@@ -238,7 +238,7 @@ def _tables(services: Services, found: Intros) -> Iterator[Table]:
             ListColumn("usd", "费用（美元）", NUMBER),
             ListColumn("tokens", "token", NUMBER),
         ),
-        [_day(day, spent) for day, spent in found.days.items()],
+        found.days,
     )
 
 
@@ -249,24 +249,3 @@ def _waiting(found: Intros) -> Iterator[Row]:
     for item in found.queued:
         what = {"what": f"任务：{word_for(TASK_STATUSES, item.status)}", "count": item.count}
         yield {**what, "later": item.later, "oldest": item.created, "of": "入队"}
-
-
-def _refusal(code: str, refusals: GuardRefusals) -> Row:
-    return {
-        "kind": word_for(VIOLATIONS, code),
-        "times": refusals.times,
-        "videos": len(refusals.videos),
-        "example": refusals.example,
-    }
-
-
-def _day(day: date, spent: DaySpending) -> Row:
-    return {
-        "day": str(day),
-        "calls": spent.calls,
-        "written": spent.written,
-        "refused": spent.refused,
-        "failed": spent.failed,
-        "usd": spent.usd,
-        "tokens": spent.tokens,
-    }

@@ -81,7 +81,6 @@ class ListRows:
         numbers: Columns that are compared with a text of digits only.
         words: Columns of codes, each with the shown text of every code, in which a text is searched.
         failures: Columns of failure messages, which are shown in Chinese.
-        category: The column of the category.
     """
 
     key: Column[Any]

@@ -45,7 +45,6 @@ class Trouble:
     """A problem that a person should look at.
 
     Attributes:
-        title: One line.
         detail: What is known about it, or what to do.
         address: Link: a page of the service, or a path of Dagster's UI.
         since: Since when, if known.

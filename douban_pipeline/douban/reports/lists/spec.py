@@ -79,8 +79,6 @@ class ListSpec:
     """A list.
 
     Attributes:
-        name: Its name.
-        about: What it lists, in a sentence or two.
         columns: Its columns; the first one identifies the row to people.
         rows: The tables and columns of its rows.
         read: Returns the full rows of the given keys, by key; a row that was deleted since is left out.
