@@ -1,4 +1,6 @@
 "use strict";
+const renewed = Number(document.body.dataset.renewed);
+if (renewed) setTimeout(() => location.reload(), renewed * 1000);
 // A poster that cannot be had leaves no hole, also one that failed before this script ran.
 document.addEventListener("error", (event) => event.target.matches?.("img.poster") && event.target.remove(), true);
 document.querySelectorAll("img.poster").forEach((poster) => poster.complete && !poster.naturalWidth && poster.remove());

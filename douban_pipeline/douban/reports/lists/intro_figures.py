@@ -16,14 +16,11 @@ from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.reports.health.metrics import OpenTasks, open_tasks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, TaskType
-from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.videos import intro_of_person
 from douban_pipeline.douban.wording import VIOLATIONS, word_for
 
 DAYS = 30
 """Number of days for which refusals, costs and missing source texts are shown."""
-
-_ALL = 1_000_000
 
 
 def calls(services: Services, connection: Connection) -> tuple[list[Row], list[Row]]:
@@ -127,7 +124,7 @@ def intros(services: Services) -> Intros:
             locked_by_people=by_people,
             sourceless=_sourceless(services, connection),
             queued=[item for item in open_tasks(connection, services) if item.task_type == TaskType.AI_INTRO],
-            waiting=_waiting(services) if on else None,
+            waiting=UnqueuedIntros(*DueIntros(services).count(connection)) if on else None,
             refusals=refusals,
             days=days,
         )
@@ -153,14 +150,3 @@ def _sourceless(services: Services, connection: Connection) -> list[SourcelessIn
     newest = {row[0]: SourcelessIntro(*row) for row in connection.execute(query)}
     found = [item for item in newest.values() if item.reason.startswith(NO_SOURCE)]
     return sorted(found, key=lambda item: (-item.when.timestamp(), item.vod_id))
-
-
-def _waiting(services: Services) -> UnqueuedIntros:
-    """Return the due videos without a task, counted shard by shard with the rule that queues them."""
-    due = DueIntros(services)
-    count, oldest = 0, None
-    for shard in range(SHARDS):
-        for item in due.find(shard, limit=_ALL):
-            count += 1
-            oldest = min(oldest or item.synced_at, item.synced_at)
-    return UnqueuedIntros(count, oldest)
