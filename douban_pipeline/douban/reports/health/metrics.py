@@ -40,10 +40,9 @@ DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class OpenTasks:
-    """Open tasks of one type and status, and of one stage if they are counted by stage.
+    """Open tasks of one type and status, and of one stage if they are counted by stage (else it is empty).
 
     Attributes:
-        stage: Their stage; empty where stages are counted together.
         later: How many of them may not be started yet.
         oldest: Earliest moment from which one may be started (UTC).
         created: When the first of them was queued (UTC).
@@ -60,12 +59,7 @@ class OpenTasks:
 
 @dataclass(frozen=True, slots=True)
 class ClosedTasks:
-    """Tasks of one type and status that were closed in the last 24 hours.
-
-    Attributes:
-        mean_seconds: Their mean duration; None if no start time is known.
-        p95_seconds: The 95th percentile of their durations; None likewise.
-    """
+    """Tasks of one type and status that were closed in the last 24 hours; seconds are None if no start is known."""
 
     task_type: str
     status: str
@@ -126,12 +120,7 @@ class VerdictDay:
 
 @dataclass(frozen=True, slots=True)
 class IntroBudget:
-    """Cost of today's intros, in US dollars, and their outcomes.
-
-    Attributes:
-        written: Intros that were written, or shown in a dry run.
-        failed: Answers that were unusable, or that the fact guard refused.
-    """
+    """Cost of today's intros, in US dollars, and how many were written (or shown in a dry run) or failed."""
 
     usd: float
     budget_usd: float
@@ -141,20 +130,14 @@ class IntroBudget:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Everything that is measured.
+    """Everything that is measured at a moment (UTC); closed tasks are of the last 24 hours.
 
     Attributes:
-        at: Time of the measurement (UTC).
         due: Number of videos in scope whose next visit is due.
         oldest_due: The due video that has waited longest.
         statuses: Numbers of live videos by status, as people read it.
-        open_tasks: The queue, by type and status.
-        closed_tasks: Tasks closed in the last 24 hours, by type and status.
-        last_hour: Outcomes of the last hour's tasks, by type.
-        last_day: Outcomes of the last 24 hours' tasks, by type.
-        gates: The sources, by name.
+        last_hour, last_day: Outcomes of tasks, by type.
         verdict_days: The last `DAYS` days and today, the oldest first.
-        spending: Cost of today's intros.
     """
 
     at: datetime
