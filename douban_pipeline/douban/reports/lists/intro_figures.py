@@ -53,7 +53,7 @@ def calls(services: Services, connection: Connection) -> tuple[list[Row], list[R
     refused = table[["vod_id", "violations"]].explode("violations").dropna()
     refused["code"] = [each["code"] for each in refused["violations"]]
     refused["text"] = [each["text"] for each in refused["violations"]]
-    refusals = [
+    refusals: list[Row] = [
         {
             "kind": word_for(VIOLATIONS, str(code)),
             "times": len(found),
