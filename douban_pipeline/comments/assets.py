@@ -7,7 +7,7 @@ import dagster as dg
 import numpy as np
 
 from douban_pipeline.comments import capacity as capacity_rules
-from douban_pipeline.comments import guards, moderation, pictures
+from douban_pipeline.comments import guards, moderation
 from douban_pipeline.comments.cms_import import take_in
 from douban_pipeline.comments.heat.factors import GRAPH
 from douban_pipeline.comments.heat.graph import ValueKind
@@ -23,8 +23,7 @@ from douban_pipeline.comments.sweep import sweep
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.core.ui.presentation import as_image
-from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 
 _SHOWN = 30
 INDEXED_AT_ONCE = 50_000
@@ -168,9 +167,6 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
         "rules": counts_table("规则", "生效", hits.most_common(), most=_SHOWN),
         "variants": counts_table("实验组", "评论区", variants.items()),
     }
-    plot = pictures.moves([each.moved for each in done])
-    if plot:
-        metadata["moves"] = dg.MetadataValue.md(as_image(plot, "moves"))
     return metadata
 
 
@@ -185,13 +181,10 @@ def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.Material
     Uses the plan's formulas: pages per second in the busiest second, divided by the measured capacity of one process.
     """
     services.ready()
-    now, settings = services.clock.now(), services.settings
     with reading(services.engine) as connection:
-        events, pages = capacity_rules.busiest_hour(connection, now)
-        hours = capacity_rules.events_by_hour(connection, now)
+        events, pages = capacity_rules.busiest_hour(connection, services.clock.now())
         waits = guards.waits_of_events(connection, services.clock)
     found = capacity_rules.capacity(events, pages)
-    plots = {"load": pictures.load(hours, now, settings.zone), "lag": pictures.lag(waits)}
     return dg.MaterializeResult(
         metadata={
             "events_per_second": dg.MetadataValue.float(round(found.events_per_second, 3)),
@@ -200,7 +193,7 @@ def capacity_report(services: dg.ResourceParam[CommentsServices]) -> dg.Material
             "service_processes": dg.MetadataValue.int(found.service_nodes),
             "workers": dg.MetadataValue.int(found.workers),
             "hot_from_pages_per_second": dg.MetadataValue.float(round(found.hot_pages, 1)),
-            "plots": shown_plots(plots),
+            **({"lag_p95_seconds": round(waits[int(0.95 * (len(waits) - 1))], 2)} if waits else {}),
         }
     )
 

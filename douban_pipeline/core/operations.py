@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from douban_pipeline.core.check_results import CheckResult
@@ -92,8 +91,8 @@ class Operations:
         """Yield what ``init`` asks about the site before the first run."""
         return iter(())
 
-    def first_look(self, _services: Any, _most: int, _report: Callable[[str], None]) -> Path | None:
-        """Do a little of its work without writing to the CMS, and return the page that shows it; None for nothing.
+    def first_look(self, _services: Any, _most: int, _report: Callable[[str], None]) -> str | None:
+        """Do a little of its work without writing to the CMS; return the service's page of it, None for nothing.
 
         Args:
             _services: Its own.

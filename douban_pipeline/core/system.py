@@ -63,7 +63,7 @@ class System:
         mounts: Function that returns its parts of the HTTP service; none by default.
         commands: Its commands in a terminal, only options and help: under a name, or beside the operators' own.
         title: What people call it, in Chinese.
-        page: Where people look first: a file beside the home page, a folder of the service, or a path of Dagster's UI.
+        page: Where people look first: a page of the service below its front page, or a path of Dagster's UI.
         libraries: The modules that pip's extra of its name installs and that it cannot do without; none by default.
     """
 

@@ -1,11 +1,11 @@
-"""Tables and plots as metadata, formatted for the page that shows them."""
+"""Tables as metadata, formatted for the page that shows them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.core.ui.presentation import MOST_ROWS, as_image, panel
+from douban_pipeline.core.ui.presentation import MOST_ROWS, panel
 from douban_pipeline.core.ui.report_files import ReportFolder
 
 
@@ -30,8 +30,3 @@ def shown_place(reports: ReportFolder, name: str) -> dg.MetadataValue:
     """Return where people open a report: a link if the folder is served, its path otherwise."""
     address = reports.address(name)
     return dg.MetadataValue.url(address) if reports.url else dg.MetadataValue.path(address)
-
-
-def shown_plots(plots: Mapping[str, str]) -> dg.MarkdownMetadataValue:
-    """Return plots (SVG by name) as pictures, a dash if there are none; empty plots are left out."""
-    return dg.MetadataValue.md("\n\n".join(as_image(svg, name) for name, svg in plots.items() if svg) or "—")

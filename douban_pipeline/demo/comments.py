@@ -113,7 +113,6 @@ def run_comments(home: Path, instance: dg.DagsterInstance, console: Console) -> 
         terminal_text("{talk}; {count} comments taken in, a rule tried, one deleted everywhere").format(
             talk=talked.done, count=COMMENTS
         ),
-        talked.page,
     )
 
 

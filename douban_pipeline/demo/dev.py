@@ -41,7 +41,6 @@ from douban_pipeline.demo.setup import (
 )
 from douban_pipeline.demo.stand_ins.replay import ReplayServer
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.reports.lists.overview import write_overview
 from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import load_settings
 
@@ -186,7 +185,6 @@ def _prepare_library() -> None:
     Intake.of(services).initialise(spread=False)
     apply_states(services)
     spread_visits(services, DEMO_SPREAD)
-    write_overview(services)  # a sensor writes it again when Dagster is running
     services.close()
 
 

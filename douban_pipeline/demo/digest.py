@@ -24,8 +24,6 @@ from douban_pipeline.demo.stand_ins.answers import HttpAnswer, json_answer
 from douban_pipeline.demo.stand_ins.http_server import LoopbackStandIn
 from douban_pipeline.demo.stand_ins.werss import ACCOUNT, PASSWORD, Article, DigestServer, WeRssStandIn
 from douban_pipeline.digest.definitions import build_defs
-from douban_pipeline.digest.page_data import day_view
-from douban_pipeline.digest.pages.html import render_daily
 from douban_pipeline.digest.partitions import partition_of
 from douban_pipeline.digest.services import DigestServices, open_services
 from douban_pipeline.digest.settings import DigestSettings
@@ -74,13 +72,6 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
             ),
             soft_wrap=True,
         )
-        with reading(services.engine) as connection:
-            view = day_view(services, connection, day)
-        # What the service serves at /digest/daily/…, to be opened without it.
-        page = home / "reports" / "digest.html"
-        if view is not None:
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(render_daily(view, settings.zone), encoding="utf-8")
         services.close()
     done = (
         terminal_text("{slots} slots of {day}, {messages} messages pushed").format(
@@ -89,7 +80,7 @@ def run_digest(home: Path, instance: dg.DagsterInstance, console: Console) -> De
         if due
         else terminal_text("nothing was due")
     )
-    return DemoOutcome(all(ended) and page.exists(), done, page)
+    return DemoOutcome(all(ended), done)
 
 
 class _Robot(LoopbackStandIn):

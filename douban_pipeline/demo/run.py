@@ -69,9 +69,11 @@ def run_demo(project: Path, systems: Sequence[str], console: Console) -> bool:
             outcomes.append((name, outcome, time.monotonic() - began))
     console.rule()
     print_outcomes(outcomes, console)
-    console.print(terminal_text("Next: `make dev` shows these runs, and new ones, in Dagster's UI."))
-    afresh = terminal_text("Delete {home} to start afresh.").format(home=home)
-    console.print(afresh, soft_wrap=True, highlight=False)
+    console.print(
+        terminal_text("Next: `make dev`, then open http://127.0.0.1:8780 (pages) or http://127.0.0.1:3000 (Dagster)"),
+        highlight=False,
+        soft_wrap=True,
+    )
     logging.getLogger().removeHandler(exceptions)
     for message in exceptions.messages:
         said = terminal_text("an error was logged that the demo does not plan: {message}").format(message=message)

@@ -31,7 +31,7 @@ from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.dagster_kit.in_process import run_job
-from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
+from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.sample import read_data
 from douban_pipeline.serve.app import create_app
 from douban_pipeline.serve.settings import ServeSettings
@@ -112,15 +112,6 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Demo
         )
     )
     well = scored and not differences and len(hot) == len(new) == sum(said.parent is None for said in TALK) - 2
-    page = write_page(
-        home / "reports" / "comments_demo.html",
-        f"评论：{TITLE}",
-        "两种排序的同一评论区；被作者删除的和等待人工的不在其中。",
-        [
-            Chapter(key, name, heads=("作者", "评论", "赞", "回复"), rows=_rows(items))
-            for key, name, items in (("heat", "按热度", hot), ("new", "按时间", new))
-        ],
-    )
     return DemoOutcome(
         well,
         terminal_text("{applied} events of a section applied, {threads} threads by heat").format(
@@ -128,7 +119,6 @@ def run_talk(home: Path, instance: dg.DagsterInstance, console: Console) -> Demo
         )
         if applied
         else terminal_text("nothing was due"),
-        page,
     )
 
 

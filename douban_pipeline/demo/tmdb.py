@@ -14,11 +14,11 @@ import dagster as dg
 from pydantic import SecretStr
 from rich.console import Console
 
-from douban_pipeline.core.language import terminal_text, translatable, translated
+from douban_pipeline.core.language import terminal_text, translatable
 from douban_pipeline.core.terminal_table import Table
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION
 from douban_pipeline.demo.embedded_servers import embedded_graph, embedded_postgres
-from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, write_page
+from douban_pipeline.demo.outcomes import DemoOutcome
 from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer, bundled
 from douban_pipeline.tmdb.definitions import build_defs
 from douban_pipeline.tmdb.enrichment.factory import open_service, service_store
@@ -59,11 +59,11 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Demo
             services.store.upgrade()
             answers = _ask(settings, console)
             waiting = services.store.run(outbox.counts).waiting
-            rows = _print_store(services, waiting, console)
+            _print_store(services, waiting, console)
             first = _sync(services, instance) if waiting else {"written": 0}
             written = first.get("written", 0)
             well = written == waiting and all(state is State.ANSWERED for state, _ in answers)
-            told = _print_graph(services, console)
+            _print_graph(services, console)
             if _role_of_the_lead(services) != [_ROLE]:
                 changed = _change(services)
                 second = _sync(services, instance)
@@ -81,23 +81,13 @@ def run_tmdb(home: Path, instance: dg.DagsterInstance, console: Console) -> Demo
             console.print(ATTRIBUTION, soft_wrap=True)
         finally:
             services.close()
-    page = write_page(
-        home / "reports" / "tmdb_demo.html",
-        "TMDB：问答与图谱",
-        ATTRIBUTION,
-        [
-            *(Chapter(f"q{number}", _QUESTIONS[number], text.splitlines()) for number, (_, text) in enumerate(answers)),
-            Chapter("store", "PostgreSQL 里存下的", heads=("表", "完整", "占位"), rows=rows),
-            Chapter("graph", "图谱里的", told),
-        ],
-    )
     done = terminal_text("{count} questions answered").format(count=len(answers))
     done += (
         terminal_text(", {count} entities into the graph").format(count=written)
         if written
         else terminal_text("; the graph was up to date")
     )
-    return DemoOutcome(well and roles == [_ROLE], done, page)
+    return DemoOutcome(well and roles == [_ROLE], done)
 
 
 @contextmanager
@@ -141,7 +131,7 @@ def _ask(settings: TmdbSettings, console: Console) -> list[tuple[State, str]]:
     return answers
 
 
-def _print_store(services: TmdbServices, waiting: int, console: Console) -> list[tuple[str, str, str]]:
+def _print_store(services: TmdbServices, waiting: int, console: Console) -> None:
     table = Table(
         terminal_text("table"),
         terminal_text("full"),
@@ -159,7 +149,6 @@ def _print_store(services: TmdbServices, waiting: int, console: Console) -> list
             logged=logged[0] if logged else 0, waiting=waiting
         )
     )
-    return rows
 
 
 def _sync(services: TmdbServices, instance: dg.DagsterInstance) -> dict[str, Any]:
@@ -181,21 +170,18 @@ _ASKED = (
 )
 
 
-def _print_graph(services: TmdbServices, console: Console) -> list[str]:
-    """Print the graph's size and two questions to it; return the lines in Chinese, for the page."""
+def _print_graph(services: TmdbServices, console: Console) -> None:
+    """Print the graph's size and two questions to it."""
     with services.graph() as target:
         size = ", ".join(f"{name} {count}" for name, count in target.counts().items() if count)
         console.print(
             terminal_text("graph      {line}").format(line=size), soft_wrap=True, highlight=False, markup=False
         )
-        lines = [size]
         for question, name, text in _ASKED:
             rows = target.ask(QUESTIONS[question], name=name, most=5)
             found = "; ".join(", ".join(str(value) for value in row.values()) for row in rows)
             asked = terminal_text(text).format(name=name)
             console.print(f"{'':<11}{asked} {found}", soft_wrap=True, highlight=False, markup=False)
-            lines.append(f"{translated(text, 'zh').format(name=name)} {found}")
-    return lines
 
 
 def _change(services: TmdbServices) -> StoreResult:

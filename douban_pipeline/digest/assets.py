@@ -1,15 +1,14 @@
 """The assets of the digest: a slot's articles, their analyses, its findings, and the day's report."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import dagster as dg
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.core.ui.plots import day_bars
-from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG
 from douban_pipeline.digest import wording
 from douban_pipeline.digest.resources import SLOT_POOL
@@ -20,14 +19,7 @@ from douban_pipeline.digest.store import slots
 from douban_pipeline.digest.store.slots import SlotClaim
 from douban_pipeline.digest.types import SlotRow, SlotStatus
 
-_DAYS = 30
-_PLOTS = {
-    "articles_new": "新文章",
-    "analysed": "分析",
-    "failed": "分析失败",
-    "findings": "机会",
-    "best_score": "最高分",
-}
+_COUNTED = ("articles_new", "analysed", "failed", "findings", "best_score", "throttled", "calls")
 
 
 def slot_numbers(services: DigestServices, key: SlotKey) -> dict[str, int]:
@@ -45,30 +37,8 @@ def day_numbers(services: DigestServices, day: date) -> dict[str, int]:
     return {"slots_done": done, **{f"day_{name}": value for name, value in _numbers(rows).items()}}
 
 
-def by_day(rows: Sequence[SlotRow]) -> dict[date, dict[str, int]]:
-    """Return the numbers of each day that has slots."""
-    days: dict[date, list[SlotRow]] = {}
-    for row in rows:
-        days.setdefault(row.run_date, []).append(row)
-    return {day: _numbers(own) for day, own in sorted(days.items())}
-
-
-def plots(services: DigestServices, day: date) -> dict[str, str]:
-    """Return SVG plots of the month up to a day, by title; empty without numbers."""
-    with reading(services.engine) as connection:
-        rows = slots.between(connection, day - timedelta(days=_DAYS - 1), day)
-    numbers = by_day(rows)
-    if not numbers:
-        return {}
-    days = [day - timedelta(days=back) for back in range(_DAYS - 1, -1, -1)]
-    return {
-        title: day_bars([numbers.get(each, {}).get(name, 0) for each in days], days, title)
-        for name, title in _PLOTS.items()
-    }
-
-
 def _numbers(rows: Sequence[SlotRow]) -> dict[str, int]:
-    totals = {name: sum(int(row.counters.get(name) or 0) for row in rows) for name in (*_PLOTS, "throttled", "calls")}
+    totals = {name: sum(int(row.counters.get(name) or 0) for row in rows) for name in _COUNTED}
     scores = [row.counters["best_score"] for row in rows if row.counters.get("best_score") is not None]
     return {**totals, "best_score": max(scores, default=0)}
 
@@ -216,21 +186,18 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
         the day so far.
         """
         key = SlotKey.parse(str(context.partition_key))
-        drawn = plots(services, key.run_date)
-        images = {"plots": shown_plots(drawn)}
         numbers = day_numbers(services, key.run_date)
         if key.slot != services.settings.report_slot:
-            return dg.MaterializeResult(metadata={**numbers, **images})
+            return dg.MaterializeResult(metadata={**numbers})
         work, nothing = _begun(context, services)
         if nothing is not None:
-            return dg.MaterializeResult(metadata={**nothing, **numbers, **images})
+            return dg.MaterializeResult(metadata={**nothing, **numbers})
         made, ended = work.report()
         if made.reason:
             context.log.warning(made.reason)
         return dg.MaterializeResult(
             metadata={
                 **day_numbers(services, key.run_date),
-                **images,
                 **_ended(ended),
                 "title": made.title,
                 "report": made.state.value,

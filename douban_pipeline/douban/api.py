@@ -1,111 +1,96 @@
-"""HTTP API of the home page and the reports: the files directly under HOME/reports."""
+"""HTTP API of the front page, the lists, and the reports that are files directly under HOME/reports."""
 
 from __future__ import annotations
 
-import html
-import re
+import time
 from pathlib import Path
+from threading import Lock
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
-from markupsafe import Markup
+from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.system import installed_names
-from douban_pipeline.core.ui.launchpad_links import job_path
-from douban_pipeline.core.ui.templates import page_to_come
-from douban_pipeline.douban.links import LOCATION
+from douban_pipeline.core.database_urls import DatabaseError
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, list_page
+from douban_pipeline.douban.reports.lists.overview import front_page
+from douban_pipeline.douban.reports.lists.spec import csv_file
+from douban_pipeline.douban.reports.lists.system_states import SystemState, system_states
+from douban_pipeline.douban.services import Services
 
-FRONT_PAGE = "index.html"
+STATES_SECONDS = 60.0
+"""How long the states of the other systems are kept: to look at them connects to each."""
 _TYPES = {".html": "text/html; charset=utf-8", ".csv": "text/csv; charset=utf-8"}
-_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
-_HASH = re.compile(r"'sha256-[A-Za-z0-9+/]+=*'")
-_IMAGES = re.compile(r"img-src ([^;]*)")
-_SOURCE = re.compile(r"https?:(//[\w.-]+(:\d+)?)?", re.ASCII)
-_ROWS, _FOLDER, _PIECE = (
-    re.compile(r"[a-z_]+\.rows"),
-    re.compile(r"\w[\w-]*", re.ASCII),
-    re.compile(r"\w+\.js", re.ASCII),
-)
-"""Patterns of the files from which pages of lists load their rows, see `core.ui.lists.list_files`."""
-_HEAD = 4096
-"""Number of bytes at the beginning of a page that are searched for its own policy."""
 
 
-def reports_router(reports: Path, *, ui_url: str = "") -> APIRouter:
-    """Return the router of the home page and the reports.
+class _States:
+    """The states of the other systems, looked at anew once they are old."""
 
-    The name of a report in a request is only looked up among the files in the folder. Paths of list rows must match
-    fixed patterns.
+    def __init__(self, services: Services) -> None:
+        self._names = services.settings.systems
+        self._lock = Lock()
+        self._found: list[SystemState] = []
+        self._until = 0.0
 
-    Args:
-        reports: The folder of all reports.
-        ui_url: Address of Dagster's UI, for links while the home page is not written yet.
-    """
-    router = APIRouter()
+    def current(self) -> list[SystemState]:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._found = system_states(self._names)
+                self._until = time.monotonic() + STATES_SECONDS
+            return self._found
 
-    def written(name: str) -> Path | None:
-        found = {path.name: path for path in reports.glob("*.*") if path.suffix in _TYPES and path.is_file()}
-        path = found.get(name)
-        return path if path is not None and path.resolve().is_relative_to(reports.resolve()) else None
+
+def pages_router(services: Services) -> APIRouter:
+    """Return the router of the front page and the lists, which are read from the database when they are opened."""
+    router, states = APIRouter(), _States(services)
 
     @router.get("/")
     def front() -> Response:
-        path = written(FRONT_PAGE)
-        if path is not None:
-            return _page(path)
-        names = installed_names()
-        if "digest" in names and "douban" not in names:
-            return RedirectResponse("digest/", 303)
-        return _not_written(reports, ui_url)
+        try:
+            return _page(*front_page(services.ready(), states.current()))
+        except (DatabaseError, SQLAlchemyError) as error:
+            names = services.settings.systems
+            if "digest" in names and "douban" not in names:
+                return RedirectResponse("digest/", 303)
+            raise _unreadable(error) from error
 
-    @router.get("/{name}")
-    def report(name: str) -> Response:
-        path = written(name)
-        if path is None:
+    @router.get("/lists/{name}")
+    def listed(name: str, request: Request) -> Response:
+        if name.removesuffix(".csv") not in LISTS:
             raise HTTPException(404)
-        return _page(path)
-
-    @router.get("/{rows}/{folder}/{piece}")
-    def rows_of_a_list(rows: str, folder: str, piece: str) -> Response:
-        path = reports / rows / folder / piece
-        if not (_ROWS.fullmatch(rows) and _FOLDER.fullmatch(folder) and _PIECE.fullmatch(piece) and path.is_file()):
-            raise HTTPException(404)
-        return FileResponse(path, media_type="text/javascript; charset=utf-8")
+        if name.endswith(".csv"):
+            return _file(services.reports.path, csv_file(name.removesuffix(".csv")))
+        try:
+            return _page(*list_page(services.ready(), name, request.query_params))
+        except (DatabaseError, SQLAlchemyError) as error:
+            raise _unreadable(error) from error
 
     return router
 
 
-def _not_written(reports: Path, ui_url: str) -> Response:
-    """Return the page that says what writes the home page, and how to write it now."""
-    asset, automation = f"{ui_url}/assets/overview", f"{ui_url}/automation"
-    job = f"{ui_url}{job_path('nightly_reports', LOCATION)}"
-    steps = [
-        Markup('在 Dagster 打开资产 <a href="{}">overview</a>，点 Materialize，几秒钟后重新载入本页。').format(asset),
-        Markup('或者启动作业 <a href="{}">nightly_reports</a>：首页和全部报告一起写，它每晚也自动运行。').format(job),
-        Markup('要让首页自己更新：<a href="{}">传感器 overview_sensor</a> 要开着，Dagster 的守护进程要在运行。').format(
-            automation
-        ),
-        Markup(
-            "仍然没有：在服务器上运行 <code>douban-pipeline check</code>，它会说明缺什么。写页面的和这个服务要用同一个 "
-            "<code>DOUBAN_PIPELINE_HOME</code>，这里读的是 <code>{}</code>。"
-        ).format(reports),
-    ]
-    about = "这里将是首页：是否一切正常、需要处理什么，以及每个列表和报告。传感器 overview_sensor 每两分钟写一次。"
-    return HTMLResponse(page_to_come("首页尚未生成", about, steps))
+def files_router(reports: Path) -> APIRouter:
+    """Return the router of the files of reports; a name in a request is only looked up among those in the folder."""
+    router = APIRouter()
+
+    @router.get("/{name}")
+    def report(name: str) -> Response:
+        return _file(reports, name)
+
+    return router
 
 
-def _page(path: Path) -> Response:
-    """Return a file as a response that allows the scripts (by hash) and the pictures that its own policy names."""
-    answer = FileResponse(path, media_type=_TYPES[path.suffix])
-    with path.open("rb") as file:
-        policy = _POLICY.search(file.read(_HEAD).decode(errors="replace"))
-    own = html.unescape(policy[1]) if policy else ""
-    scripts = " ".join(["'self'", *_HASH.findall(own)])
-    images = _IMAGES.search(own)
-    sources = [source for source in (images[1].split() if images else ()) if _SOURCE.fullmatch(source)]
-    pictures = " ".join(["'self'", "data:", *sources])
-    answer.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src {pictures}; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+def _file(reports: Path, name: str) -> Response:
+    found = {path.name: path for path in reports.glob("*.*") if path.suffix in _TYPES and path.is_file()}
+    path = found.get(name)
+    if path is None or not path.resolve().is_relative_to(reports.resolve()):
+        raise HTTPException(404)
+    return FileResponse(path, media_type=_TYPES[path.suffix])
+
+
+def _page(page: str, policy: str) -> Response:
+    return HTMLResponse(page, headers={"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"})
+
+
+def _unreadable(error: Exception) -> HTTPException:
+    return HTTPException(
+        503, f"数据库此刻无法读取（{type(error).__name__}）：在服务器上运行 douban-pipeline check，它会说明缺什么"
     )
-    return answer

@@ -16,9 +16,6 @@ from douban_pipeline.matching import clean_title
 LOCATION = "__repository__@douban_pipeline"
 """Repository and code location as named in `workspace.yaml`; if a run names another one, that is used."""
 
-REVIEW_SHEET = "review/"
-"""Address of the review sheet from the lists beside it; with ``#17`` it opens at the card of video 17."""
-
 BATCH = 100
 """Default number of videos of `record_batch_decisions`, and most ids that fit into a link."""
 

@@ -1,4 +1,4 @@
-"""The core system's part of the HTTP service: the review sheet, the front page and the reports."""
+"""The core system's part of the HTTP service: the review sheet, the front page, the lists and the reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.core.gate_status import closed_gates
 from douban_pipeline.core.guesses import GuessGuard
 from douban_pipeline.core.mounts import Mount
-from douban_pipeline.douban.api import reports_router
+from douban_pipeline.douban.api import files_router, pages_router
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
@@ -21,7 +21,7 @@ from douban_pipeline.douban.settings import load_settings
 
 
 def mounts(_guard: GuessGuard) -> Iterator[Mount]:
-    """Yield the review sheet below ``/review/``, and the front page with the reports beside it."""
+    """Yield the review sheet below ``/review/``, and the front page with lists and reports beside it."""
     settings = load_settings()
     services = open_services(settings)  # the library is not accessed before the page is opened
     batches = Batches(services, DagsterApi(settings.graphql_url))
@@ -38,5 +38,6 @@ def mounts(_guard: GuessGuard) -> Iterator[Mount]:
         return f"gates closed: {', '.join(closed)}" if closed else None
 
     yield Mount("review", router, prefix="/review", problem=problem, worry=worry, close=batches.close)
-    reports = settings.home.absolute() / "reports"
-    yield Mount("reports", reports_router(reports, ui_url=settings.ui_url.rstrip("/")), last=True)
+    pages = pages_router(services)
+    pages.include_router(files_router(services.reports.path))
+    yield Mount("reports", pages, last=True)

@@ -88,7 +88,7 @@ class DoubanOperations(Operations):
         """Yield what is asked about categories and the collector."""
         yield from site_questions(services)
 
-    def first_look(self, services: Services, most: int, report: Callable[[str], None]) -> Path | None:
+    def first_look(self, services: Services, most: int, report: Callable[[str], None]) -> str | None:
         """Judge some videos in a dry run."""
         from douban_pipeline.douban.trial import judge_some  # loads Dagster
 

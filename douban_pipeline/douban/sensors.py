@@ -1,6 +1,6 @@
-"""The sensors that launch runs, and the one that renews the front page.
+"""The sensors that launch runs.
 
-A sensor that launches makes indexed queries and nothing else; the decisions are pure functions. Skip reasons are the
+A sensor makes indexed queries and nothing else; the decisions are pure functions. Skip reasons are the
 operator's view: they say why nothing runs.
 """
 
@@ -42,7 +42,6 @@ from douban_pipeline.douban.jobs import (
 )
 from douban_pipeline.douban.pace import shards_at_once
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
-from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.sources.douban_php import SOURCE as DOUBAN
@@ -263,36 +262,6 @@ def intake_sensor(
     return dg.RunRequest(run_config=dg.RunConfig(ops={"take_in": TakeInConfig(dry_run=False)}))
 
 
-@dg.sensor(
-    minimum_interval_seconds=RENEWED_SECONDS,
-    owners=owners(),
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description=page_text("Writes the front page index.html every two minutes. It launches nothing."),
-)
-def overview_sensor(services: dg.ResourceParam[Services]) -> dg.SkipReason:
-    """Writes the overview page (`index.html` among the reports) every two minutes. It launches nothing."""
-    refusal = _setup_refusal(services)
-    if refusal:
-        return dg.SkipReason(refusal)
-    found = write_overview(services)
-    return dg.SkipReason(
-        page_text(
-            "written: {total} videos, {without_id} without an id, {unchecked} unchecked, {not_found} "
-            "not found, {in_review} in review, {due_today} due today, {done_today} done, "
-            "{failed_today} intros refused"
-        ).format(
-            total=found.total,
-            without_id=found.without_id,
-            unchecked=found.unchecked,
-            not_found=found.not_found,
-            in_review=found.in_review,
-            due_today=found.due_today,
-            done_today=found.done_today,
-            failed_today=found.failed_today,
-        )
-    )
-
-
 def _setup_refusal(services: Services) -> str | None:
     """Return why nothing can run before the database is set up, or None.
 
@@ -313,4 +282,4 @@ def _closed(gate: GateStatus, services: Services) -> str:
     )
 
 
-sensors = [due_videos_sensor, decisions_sensor, intake_sensor, overview_sensor]
+sensors = [due_videos_sensor, decisions_sensor, intake_sensor]

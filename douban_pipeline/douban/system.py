@@ -5,7 +5,7 @@ from douban_pipeline.core.system import System, SystemPart
 SYSTEM = System(
     name="douban",
     title="豆瓣",
-    page="index.html",
+    page="./",
     settings=SystemPart("douban_pipeline.douban.settings:Settings"),
     operations=SystemPart("douban_pipeline.douban.operations:OPERATIONS"),
     mounts=SystemPart("douban_pipeline.douban.mounts:mounts"),

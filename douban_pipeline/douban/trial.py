@@ -1,9 +1,8 @@
-"""Judges some videos in a dry run, from a command: takes in the library, runs the chain, writes the page about it."""
+"""Judges some videos in a dry run, from a command: takes in the library, runs the chain."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
@@ -17,7 +16,8 @@ from douban_pipeline.douban.chain.due.due_videos import DueScope, in_scope
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.jobs import CHAIN, SYNC_TAGS, shard_range_tags
-from douban_pipeline.douban.reports.first_look import verdict_counts, write_first_look
+from douban_pipeline.douban.reports.lists.spec import list_path
+from douban_pipeline.douban.reports.lists.verdict_list import verdict_counts
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ReviewStatus
 
@@ -25,8 +25,8 @@ _AT_ONCE = 5
 """Videos of one run, each of another shard: so often does the progress move, and so much is lost by Ctrl-C."""
 
 
-def judge_some(services: Services, most: int, report: Callable[[str], None]) -> Path | None:
-    """Judge up to ``most`` videos without a confirmed subject, and return the page; None if there are none.
+def judge_some(services: Services, most: int, report: Callable[[str], None]) -> str | None:
+    """Judge up to ``most`` videos without a confirmed subject; return the service's page of verdicts, None without any.
 
     What was judged before is not judged again: another call goes on with the next videos.
 
@@ -73,7 +73,7 @@ def judge_some(services: Services, most: int, report: Callable[[str], None]) -> 
                     break
                 if not judged:
                     raise OperatingError(terminal_text("no source answered: see `douban-pipeline check --sources`"))
-    return write_first_look(services, run_ids) if judged else None
+    return list_path("verdicts") if judged else None
 
 
 def _shards_with_videos(services: Services) -> list[int]:

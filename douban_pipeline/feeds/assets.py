@@ -6,7 +6,7 @@ import dagster as dg
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import page_docstring, read_in
-from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
+from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import report_causes
 from douban_pipeline.feeds.budget_plan import crowded_hosts
@@ -152,7 +152,6 @@ def feeds_page(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeResul
             **{name: dg.MetadataValue.int(value) for name, value in figures.items()},
             "hit_rate": dg.MetadataValue.float(round(view.figures["hit_rate"], 4)),
             "worst": shown_table(view.worst),
-            "plots": shown_plots(view.plots),
         }
     )
 

@@ -216,7 +216,7 @@ class PollOutcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PollRecord:
-    """One poll, as stored for plots and checks.
+    """One poll, as stored for figures and checks.
 
     ``delay`` is the age of its oldest new entry in seconds; ``gap``, which is stored with the source, whether something
     remained unread.

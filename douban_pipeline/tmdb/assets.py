@@ -1,4 +1,4 @@
-"""The assets of the TMDB system: changes, entities, translations, the graph, and the figures of questions by day."""
+"""The assets of the TMDB system: changes, entities, translations, the graph, and their numbers by day."""
 
 from datetime import date
 from typing import Any

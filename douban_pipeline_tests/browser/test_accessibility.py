@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from douban_pipeline.digest.pages.html import render_analysis, render_daily
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
-from douban_pipeline.douban.reports.lists.overview import write_overview
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, list_page
+from douban_pipeline.douban.reports.lists.overview import front_page
 from douban_pipeline_tests.browser.served import open_page, served
 from douban_pipeline_tests.browser.sheets import SIX, library, stocked
 from douban_pipeline_tests.comments.serving import ADMIN
@@ -61,22 +61,24 @@ def test_a_finding_is_seen(page: Page, axe: str) -> None:
     assert [each.split(":")[0] for each in findings(page, axe)] == ["button-name", "image-alt"]
 
 
-def test_written_pages(pages: list[Page], axe: str, library: Library, tmp_path: Path) -> None:
-    services = stocked(library, SIX).services
-    write_overview(services)
-    for make in LISTS.values():
-        publish(services, make(services))
+def test_pages_of_the_digest(pages: list[Page], axe: str, tmp_path: Path) -> None:
     zone = ZoneInfo("Asia/Shanghai")
-    folder = services.reports.path
-    (folder / "day.html").write_text(render_daily(day(), zone), "utf-8")
-    (folder / "failed.html").write_text(render_daily(day(failed=True, causes=["模型没有回答"]), zone), "utf-8")
-    (folder / "analysis.html").write_text(render_analysis(analysis(1, 10), zone), "utf-8")
-    written = sorted(folder.glob("*.html"))
-    assert len(written) >= len(LISTS) + 4
+    (tmp_path / "day.html").write_text(render_daily(day(), zone), "utf-8")
+    (tmp_path / "failed.html").write_text(render_daily(day(failed=True, causes=["模型没有回答"]), zone), "utf-8")
+    (tmp_path / "analysis.html").write_text(render_analysis(analysis(1, 10), zone), "utf-8")
     for page in pages:
-        for path in written:
+        for path in sorted(tmp_path.glob("*.html")):
             page.goto(path.as_uri())
             assert findings(page, axe) == [], path.name
+
+
+def test_front_page_and_lists(pages: list[Page], axe: str, library: Library) -> None:
+    services = stocked(library, SIX).services
+    shown = {"front": front_page(services, [])[0], **{name: list_page(services, name, {})[0] for name in LISTS}}
+    for page in pages:
+        for name, content in shown.items():
+            page.set_content(content)
+            assert findings(page, axe) == [], name
 
 
 def test_served_pages(pages: list[Page], axe: str, library: Library) -> None:

@@ -100,7 +100,7 @@ def test_a_card_is_found_from_a_list_and_leads_back_to_its_row(page: Page, brows
         page.goto(f"{service.url}#77")  # beyond the first lines
         current = page.locator("article.current")
         expect(current).to_have_attribute("data-vod", "77")
-        expect(current.get_by_role("link", name="影片 77")).to_have_attribute("href", "../list_review.html#q=77")
+        expect(current.get_by_role("link", name="影片 77")).to_have_attribute("href", "../lists/review?q=77")
         other = browser.new_context(locale="zh-CN").new_page()
         other.goto(f"{service.url}#77")
         expect(other.locator("#trouble")).to_have_text("影片 77 已不在待审核之列，或正由他人审核")

@@ -1,4 +1,4 @@
-"""The tables of a page in a browser, opened as a file: sorted, filtered, with posters and links, on any screen."""
+"""A page of tables and a list in a browser: posters, links, selected rows, on any screen; nothing from outside runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, Row, Table
+from douban_pipeline.core.ui.lists.list_page import (
+    ColumnKind,
+    Figures,
+    FormField,
+    ListColumn,
+    ListLink,
+    ListView,
+    Row,
+    Table,
+)
 from douban_pipeline.core.ui.lists.shown_cells import PageFrame
 from douban_pipeline.core.ui.lists.table_page import table_page
 
@@ -40,6 +49,7 @@ COLUMNS = (
 def row(number: int) -> Row:
     return {
         "video": f"{number} {HOSTILE}",
+        "number": number,
         "vod_id": None if number == GONE else number,
         "picture": {GONE: None, WITHOUT_POSTER: None, BROKEN: "nowhere.svg"}.get(number, "picture.svg"),
         "state": "未找到" if number % 2 else "待审核",
@@ -58,17 +68,20 @@ def report(tmp_path: Path) -> Path:
     links = {"set": ListLink("填写 ID", "/fill?vod={0}"), "ignore": ListLink("忽略", "/ignore?vod={0}")}
     rows = [row(number) for number in range(1, COUNT + 1)]
     short = [{"source": each, "count": number} for number, each in enumerate(("乙", "甲", "丙"))]
-    tables = [
-        Table("long", "长", COLUMNS, rows, video="vod_id", links=links),
-        Table("short", "短", (ListColumn("source", "来源"), ListColumn("count", "数", ColumnKind.NUMBER)), short),
-    ]
+    table = Table("long", "长", COLUMNS, rows, video="vod_id", links=links)
+    form = [FormField("q", "文字"), FormField("state", "状态", "a", [("", "全部"), ("a", "未找到")])]
+    batch = (ListLink("批量", "/batch?ids=%5B{ids}%5D"),)
+    view = ListView(table, form, "40", "number", batch, following="?after=1", csv="lists/long.csv")
+    below = Table("short", "短", (ListColumn("source", "来源"), ListColumn("count", "数", ColumnKind.NUMBER)), short)
     frame = PageFrame(
-        ZoneInfo("Asia/Shanghai"), "https://dagster.example.org", video_page="https://site.example.org/vod/{id}.html"
+        ZoneInfo("Asia/Shanghai"),
+        "https://dagster.example.org",
+        [("某报告", "lists/long")],
+        "https://site.example.org/vod/{id}.html",
     )
     path = tmp_path / "some_report.html"
-    # A file's policy has no word for its own folder: pictures of a site come by https.
-    page = table_page("某报告", "说明。", Figures({}, (), tables), frame, NOW)
-    path.write_text(page.replace("img-src", "img-src file:"), encoding="utf-8")
+    html, _ = table_page("某报告", "说明。", Figures({}, (), [below]), frame, NOW, view=view)
+    path.write_text(html, encoding="utf-8")
     return path
 
 
@@ -84,49 +97,16 @@ def opened(page: Page, report: Path) -> Iterator[Page]:
     assert not wrong
 
 
-def expect_ids(page: Page, wanted: list[int]) -> None:
-    names = page.locator("#long td[data-head='影片'] .video > span")
-    expect(names).to_have_text([f"{number} {HOSTILE}" for number in wanted])
-
-
-def test_heads_sort_numbers_as_numbers_and_what_is_empty_comes_last(opened: Page) -> None:
-    plays = opened.get_by_role("button", name="播放")
-    plays.click()
-    by_plays = sorted(range(1, COUNT + 1), key=lambda number: (-((number * 7) % COUNT), number))
-    expect_ids(opened, by_plays)
-    expect(opened.locator("#long th[data-key=hits]")).to_have_attribute("aria-sort", "descending")
-    plays.click()
-    expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda number: ((number * 7) % COUNT, number)))
-    plays.click()
-    expect_ids(opened, list(range(1, COUNT + 1)))
-    opened.get_by_role("button", name="更新").click()
-    dated = [number for number in range(1, COUNT + 1) if number % 10]
-    expect_ids(opened, [*dated, 10, 20, 30, 40])
-
-
-def test_words_and_choices_add_up_and_actions_are_not_searched(opened: Page) -> None:
-    search = opened.locator("#long input[type=search]")
-    search.fill("候选1 <IMG")
-    wanted = [number for number in range(1, COUNT + 1) if f"候选{number}".startswith("候选1")]
-    expect_ids(opened, wanted)
-    opened.locator("#long").get_by_label("状态", exact=True).select_option(label="待审核（20）")
-    expect_ids(opened, [number for number in wanted if number % 2 == 0])
-    expect(opened.locator("#long .said")).to_have_text(f"5 行符合，共 {COUNT} 行")
-    search.fill("填写")
-    expect_ids(opened, [])
-
-
-def test_on_a_phone_a_list_takes_the_place_of_the_heads(opened: Page) -> None:
-    opened.set_viewport_size({"width": 390, "height": 800})
-    expect(opened.locator("#long thead")).to_be_hidden()
-    opened.locator("#long").get_by_label("排序", exact=True).select_option(label="播放 ▲")
-    expect_ids(opened, sorted(range(1, COUNT + 1), key=lambda number: ((number * 7) % COUNT, number)))
-
-
-def test_a_short_table_is_only_sorted(opened: Page) -> None:
-    assert opened.locator("#short .filters").count() == 0
-    opened.get_by_role("button", name="来源").click()
-    expect(opened.locator("#short td:first-child")).to_have_text(["丙", "甲", "乙"])
+def test_batches_are_about_what_is_selected(opened: Page) -> None:
+    batch = opened.locator("#long .batch a")
+    expect(batch).to_have_text(f"批量（本页 {COUNT} 项）")
+    opened.get_by_label("选中 7", exact=True).check()
+    opened.get_by_label("选中 31", exact=True).check()
+    expect(batch).to_have_text("批量（已选 2 项）")
+    assert batch.get_attribute("href") == "https://dagster.example.org/batch?ids=%5B7%2C%2031%5D"
+    opened.get_by_label("选中 7", exact=True).uncheck()
+    opened.get_by_label("选中 31", exact=True).uncheck()
+    expect(batch).to_have_text(f"批量（本页 {COUNT} 项）")
 
 
 def test_videos_lead_to_the_site_and_a_poster_that_cannot_be_had_leaves_no_hole(opened: Page) -> None:
@@ -140,12 +120,15 @@ def test_videos_lead_to_the_site_and_a_poster_that_cannot_be_had_leaves_no_hole(
     assert (shown.get_attribute("loading"), shown.get_attribute("referrerpolicy")) == ("lazy", "no-referrer")
 
 
-def test_without_scripts_every_row_is_there(browser: Browser, report: Path) -> None:
+def test_without_scripts_all_is_there_but_the_boxes(browser: Browser, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report.as_uri())
     assert page.locator("#long tbody tr").count() == COUNT
-    assert page.locator(".filters").count() == 0
+    ids = "%2C%20".join(map(str, range(1, COUNT + 1)))
+    assert page.locator(".batch a").get_attribute("href") == f"https://dagster.example.org/batch?ids=%5B{ids}%5D"
+    assert page.get_by_role("link", name="下一页").get_attribute("href") == "?after=1"
+    assert page.get_by_label("状态").input_value() == "a"
     context.close()
 
 
@@ -155,7 +138,6 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, report: Path, width:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(report.as_uri())
-    expect(page.locator("#long .said")).to_have_text(f"共 {COUNT} 行")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("#long .poster").first.bounding_box() is not None
     context.close()
@@ -195,7 +177,7 @@ def test_names_are_whole_and_long_addresses_are_broken(page: Page, tmp_path: Pat
     table = Table("rows", "行", [ListColumn(head, head) for head in texts], [texts] * 3)
     frame = PageFrame(ZoneInfo("Asia/Shanghai"), "")
     path = tmp_path / "narrow.html"
-    path.write_text(table_page("窄的列", "说明。", Figures({}, (), [table]), frame, NOW), encoding="utf-8")
+    path.write_text(table_page("窄的列", "说明。", Figures({}, (), [table]), frame, NOW)[0], encoding="utf-8")
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(path.as_uri())
     assert [page.evaluate(BROKEN_WORDS, name) for name in NAMES] == [0, 0, 0]

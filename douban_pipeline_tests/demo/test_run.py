@@ -1,4 +1,4 @@
-"""The demo of all systems: its table, its links, systems that are not installed, names that are not there."""
+"""The demo of all systems: its table, systems that are not installed, names that are not there."""
 
 from __future__ import annotations
 
@@ -16,24 +16,14 @@ from rich.console import Console
 
 from douban_pipeline.core.environment import SYSTEMS
 from douban_pipeline.demo import commands, run
-from douban_pipeline.demo.outcomes import Chapter, DemoOutcome, print_outcomes, write_page
+from douban_pipeline.demo.outcomes import DemoOutcome, print_outcomes
 
 
-def test_every_system_has_a_row_and_a_link(tmp_path: Path) -> None:
+def test_every_system_has_a_row() -> None:
     shown = io.StringIO()
-    page = write_page(tmp_path / "page.html", "片名", "说明", [Chapter("a", "一", ["<b>"], ("列",), [("<i>",)])])
-    found = [
-        ("douban", DemoOutcome(True, "3 written", page), 1.0),
-        ("feeds", DemoOutcome(False, "nothing was due"), 2.4),
-    ]
+    found = [("douban", DemoOutcome(True, "3 written"), 1.0), ("feeds", DemoOutcome(False, "nothing was due"), 2.4)]
     print_outcomes(found, Console(file=shown, width=80))
-    said = shown.getvalue()
-    assert "3 written" in said
-    assert "failed" in said
-    assert said.count("file://") == 1
-    assert page.as_uri() in said
-    assert "&lt;b&gt;" in page.read_text(encoding="utf-8")
-    assert "<i>" not in page.read_text(encoding="utf-8")
+    assert ("3 written" in shown.getvalue(), "failed" in shown.getvalue()) == (True, True)
 
 
 @pytest.fixture

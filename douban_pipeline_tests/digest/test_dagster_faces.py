@@ -68,7 +68,6 @@ def test_a_day_through_dagster_says_what_it_came_to(at: Stage, instance: dg.Dags
     found = metadata(result, "daily_report")
     assert found["title"] == "【日报】2026-11-20：2 条机会（最高分 100）"
     assert (found["slots_done"], found["day_analysed"], found["day_best_score"]) == (5, 3, 100)
-    assert "data:image/svg+xml" in found["plots"]
     again = run(at, instance, "run_digest_slot", "22:00")
     assert metadata(again, "daily_report")["nothing_to_do"]
     assert len(at.messages()) == 2

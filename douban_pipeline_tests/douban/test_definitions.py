@@ -212,9 +212,7 @@ def test_every_pool_has_an_explicit_limit(assets: dict[str, dg.AssetsDefinition]
 
 def test_sensors_and_schedules_run_by_default(repository: dg.RepositoryDefinition) -> None:
     sensors = {sensor.name: sensor for sensor in repository.sensor_defs}
-    assert set(sensors) == {
-        *("due_videos_sensor", "decisions_sensor", "intake_sensor", "overview_sensor", "alert_on_run_failure")
-    }
+    assert set(sensors) == {*("due_videos_sensor", "decisions_sensor", "intake_sensor", "alert_on_run_failure")}
     assert sensors["due_videos_sensor"].minimum_interval_seconds == 30
     assert sensors["decisions_sensor"].minimum_interval_seconds == 10
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in sensors.values())

@@ -19,6 +19,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.setup import demo_home
+from douban_pipeline.douban.api import pages_router
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
 from douban_pipeline.douban.review.served.dagster_api import DagsterApi
@@ -39,28 +40,29 @@ MOST_BYTES = 150_000
 """A picture's size at most."""
 QUALITY = 78
 SIZE = (1100, 720)
-PAGES = {
-    "front": "index.html",
-    "log": "list_log.html",
-    "digest": "digest.html",
-}
 OF_TESTS = ("widget",)
 """Pictures of a real CMS's page: of `live_cms/test_widget.py`, where DOUBAN_TEST_PICTURES names a folder."""
 
 REVIEW = "/review/"
-SERVED = {"feeds": "/feeds/?view=all", "review": REVIEW}
+DIGEST = "/digest"
+SERVED = {"front": "/", "log": "/lists/log", "feeds": "/feeds/?view=all", "review": REVIEW, "digest": f"{DIGEST}/"}
 """Pages of the service."""
 
 
 @contextmanager
 def service(home: Path) -> Iterator[str]:
-    """Yield the address of the service's feeds and review sheet, over the tables in a HOME, on a free port."""
-    services = open_services(FeedsSettings(_env_file=None, home=home)).ready()
-    feeds = Mount("feeds", pages.pages_router(services), prefix=pages.PREFIX, close=services.close)
+    """Yield the address of the service over the tables in a HOME, on a free port."""
+    feeds = open_services(FeedsSettings(_env_file=None, home=home)).ready()
     library = open_library(Settings(_env_file=None, home=home, database_url=f"sqlite:///{home / 'library.sqlite'}"))
+    digest = open_digest(DigestSettings.load(home=home, database_url=f"sqlite:///{home / 'digest.sqlite'}")).ready()
     desk = ReviewDesk(library, Batches(library, DagsterApi("http://127.0.0.1:9")))
-    review = Mount("review", review_router(desk, Pictures(library), Lookup(library)), prefix=REVIEW.rstrip("/"))
-    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), [feeds, review]), log_level="error"))
+    mounts = [
+        Mount("feeds", pages.pages_router(feeds), prefix=pages.PREFIX, close=feeds.close),
+        Mount("review", review_router(desk, Pictures(library), Lookup(library)), prefix=REVIEW.rstrip("/")),
+        Mount("digest", digest_router(digest), prefix=DIGEST, close=digest.close),
+        Mount("reports", pages_router(library), close=library.close),
+    ]
+    server = uvicorn.Server(configure(create_app(ServeSettings(_env_file=None), mounts), log_level="error"))
     with socket.create_server(("127.0.0.1", 0)) as door:
         thread = threading.Thread(target=server.run, args=([door],), daemon=True)
         thread.start()
@@ -69,18 +71,6 @@ def service(home: Path) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(10)
-
-
-def page_of(reports: Path, pattern: str) -> Path:
-    """Return the newest page that ``pattern`` names.
-
-    Raises:
-        FileNotFoundError: There is none: the demo has not run.
-    """
-    found = sorted(reports.glob(pattern))
-    if not found:
-        raise FileNotFoundError(f"no {pattern} in {reports}: run `make demo` first, or name another HOME")
-    return found[-1]
 
 
 def take(page: Page, address: str, target: Path) -> None:
@@ -111,8 +101,6 @@ def main(arguments: list[str]) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
         page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]}, locale="zh-CN")
-        for name, pattern in PAGES.items():
-            take(page, page_of(home / "reports", pattern).as_uri(), PICTURES / f"{name}.jpg")
         with service(home) as base:
             for name, path in SERVED.items():
                 take(page, f"{base}{path}", PICTURES / f"{name}.jpg")

@@ -8,7 +8,7 @@ import pytest
 
 from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import rows_of
+from douban_pipeline.douban.reports.lists.spec import rows_of
 from douban_pipeline_tests.harness.fixtures.resource_site import SERIES, offered
 from douban_pipeline_tests.harness.fixtures.scenario import row_of, subject
 from douban_pipeline_tests.live_cms.live_site import FLAG, Film, LiveSite

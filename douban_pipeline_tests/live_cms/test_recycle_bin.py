@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
-from douban_pipeline.douban.reports.lists.duplicate_groups import title_groups
-from douban_pipeline.douban.reports.lists.keepers import KeeperRule
+from douban_pipeline.douban.reports.lists.duplicate_groups import equal_titles
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import rows_of
+from douban_pipeline.douban.reports.lists.spec import rows_of
 from douban_pipeline.douban.reports.lists.statistics import statistics
 from douban_pipeline_tests.harness.fixtures.scenario import subject
 from douban_pipeline_tests.live_cms.live_site import Film, LiveSite
@@ -63,9 +62,8 @@ def listed(site: LiveSite, film: Film) -> set[str]:
     for name in ("review", "missing", "duplicates", "locked", "intros"):
         rows = rows_of(services, LISTS[name](services), ListFilter())
         found |= {name} if film.vod_id in {row["vod_id"] for row in rows} else set()
-    shown = title_groups(services, KeeperRule.best_match, most=1000).shown
-    members = {member.vod_id for group in shown for member in group.members}
-    return found | ({"duplicates"} if film.vod_id in members else set())
+    same_titles = {vod_id for group in equal_titles(services) for vod_id in group}
+    return found | ({"duplicates"} if film.vod_id in same_titles else set())
 
 
 def counted(site: LiveSite) -> dict[str, int]:

@@ -21,6 +21,7 @@ import pytest
 import uvicorn
 from fastapi import APIRouter, FastAPI
 from sqlalchemy import MetaData
+from sqlalchemy.exc import OperationalError
 
 from douban_pipeline import __version__
 from douban_pipeline.core.counters import Counters
@@ -31,12 +32,13 @@ from douban_pipeline.core.platform_tables import counter_table
 from douban_pipeline.core.system import tables_versions
 from douban_pipeline.digest.api import digest_router, messages_router
 from douban_pipeline.digest.services import open_services
-from douban_pipeline.douban.api import reports_router
+from douban_pipeline.douban.api import files_router, pages_router
 from douban_pipeline.serve.app import COOKIE, HEADERS, create_app
 from douban_pipeline.serve.server import configure
 from douban_pipeline.serve.settings import ServeSettings
 from douban_pipeline_tests.digest.stage import given_settings, stage
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
+from douban_pipeline_tests.harness.fixtures.library import Library, video
 
 TOKEN = "a-token-of-this-service-0123456789"
 HTML = {"accept": "text/html"}
@@ -368,74 +370,78 @@ def test_the_health_speaks_of_installed_systems_alone() -> None:
     assert (answer.status_code, answer.json()["systems"]) == (200, {"digest": "ok"})
 
 
-LISTED = (
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self' 'sha256-QUJD+/8='\">"
-)
-
-
 @pytest.fixture
-def fronted(tmp_path: Path) -> Iterator[tuple[Path, httpx.Client]]:
-    """Yield a folder of reports, and a browser at the service over it, mounted as the command does."""
-    reports = tmp_path / "reports"
-    reports.mkdir()
+def fronted(sqlite_library: Library, tmp_path: Path) -> Iterator[tuple[Library, httpx.Client]]:
+    """Yield a library, and a browser at the service over it, mounted as the command does."""
+    library = sqlite_library.renewed([video(1, vod_name="甲 &amp; 乙")], home=tmp_path)
+    reports = library.services.reports.path
+    reports.mkdir(parents=True)
     (tmp_path / "secret.html").write_text("a secret")
+    pages = pages_router(library.services)
+    pages.include_router(files_router(reports))
     mounts = [
         Mount("messages", messages_router("/digest")),
-        Mount("reports", reports_router(reports, ui_url="http://ui:3000")),
+        Mount("reports", pages),
     ]
     app = create_app(ServeSettings(_env_file=None), mounts, FakeClock())
-    with listening(app) as base, httpx.Client(base_url=base) as browser:
-        yield reports, browser
+    with listening(app) as base, httpx.Client(base_url=base, timeout=60) as browser:
+        yield library, browser
 
 
-def test_the_root_is_the_front_page_and_the_digest_has_its_own(
-    fronted: tuple[Path, httpx.Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reports, browser = fronted
-    with monkeypatch.context() as alone:
-        alone.setenv("DOUBAN_PIPELINE_SYSTEMS", "digest")
-        assert browser.get("/").headers["location"] == "digest/"
-    (reports / "index.html").write_text("一切正常")
-    assert browser.get("/").text == browser.get("/index.html").text == "一切正常"
+def test_the_root_is_the_front_page(fronted: tuple[Library, httpx.Client]) -> None:
+    _, browser = fronted
+    front = browser.get("/")
+    assert "一切正常" in front.text
+    assert "sha256-" in front.headers["content-security-policy"]
     assert browser.get("/daily/2026-11-20").headers["location"] == "/digest/daily/2026-11-20"
     assert browser.get("/healthz").json()["status"] == "ok"
 
 
-def test_a_front_page_that_is_not_written_says_who_writes_it(fronted: tuple[Path, httpx.Client]) -> None:
-    reports, browser = fronted
-    answer = browser.get("/")
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    for part in ("首页尚未生成", "overview_sensor", "nightly_reports", "http://ui:3000/assets/overview", str(reports)):
-        assert part in answer.text
+def test_a_list_is_what_the_database_holds_when_it_is_opened(fronted: tuple[Library, httpx.Client]) -> None:
+    library, browser = fronted
+    assert "甲 &amp; 乙" in browser.get("/lists/missing").text
+    library.set_cms(1, vod_name="乙")
+    answer = browser.get("/lists/missing", params={"q": "乙"})
+    assert ">乙<" in answer.text
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "form-action 'self'; frame-ancestors 'none'" in policy
+    assert "共 0 行" in browser.get("/lists/missing?q=%E4%B8%99").text
+    assert browser.get("/lists/nothing").status_code == 404
 
 
-def test_reports_are_served_with_the_scripts_that_they_name_and_no_others(fronted: tuple[Path, httpx.Client]) -> None:
-    reports, browser = fronted
-    (reports / "missing.html").write_text(f"{LISTED}<script>1</script>")
-    (reports / "feeds.html").write_text("no script")
-    (reports / "missing.csv").write_text("vod_id")
-    (reports / "missing.rows" / "20261122T060000-x_1").mkdir(parents=True)
-    (reports / "missing.rows" / "20261122T060000-x_1" / "0.js").write_text("rows")
-    assert browser.get("/missing.rows/20261122T060000-x_1/0.js").text == "rows"
-    assert browser.get("/missing.rows/20261122T060000-x_1/1.js").status_code == 404
-    policy = browser.get("/missing.html").headers["content-security-policy"]
-    assert "script-src 'self' 'sha256-QUJD+/8=';" in policy
+def test_a_database_that_does_not_answer_is_told(
+    fronted: tuple[Library, httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, browser = fronted
+
+    def fails(*_: object) -> None:
+        raise OperationalError("select", None, Exception("gone"))
+
+    monkeypatch.setattr("douban_pipeline.douban.api.front_page", fails)
+    monkeypatch.setattr("douban_pipeline.douban.api.list_page", fails)
+    for path in ("/", "/lists/log"):
+        answer = browser.get(path, headers=HTML)
+        assert (answer.status_code, "数据库此刻无法读取" in answer.text) == (503, True)
+
+
+def test_files_of_reports_are_served_and_run_no_script(fronted: tuple[Library, httpx.Client]) -> None:
+    library, browser = fronted
+    library.services.reports.write("feeds.html", "no script")
+    library.services.reports.write("list_missing.csv", "vod_id")
+    assert browser.get("/feeds.html").text == "no script"
     assert "script-src 'self';" in browser.get("/feeds.html").headers["content-security-policy"]
-    assert "img-src 'self' data:;" in policy
-    given = "&#39;self&#39; data: https://site.example.org https: *; connect-src *"
-    (reports / "locked.html").write_text(LISTED.replace("default-src", f"img-src {given}; default-src"))
-    policy = browser.get("/locked.html").headers["content-security-policy"]
-    assert "img-src 'self' data: https://site.example.org https:;" in policy
-    assert "*" not in policy
-    assert browser.get("/missing.csv").headers["content-type"] == "text/csv; charset=utf-8"
+    for path in ("/list_missing.csv", "/lists/missing.csv"):
+        assert browser.get(path).headers["content-type"] == "text/csv; charset=utf-8"
+    assert browser.get("/lists/log.csv").status_code == 404
 
 
 @pytest.mark.parametrize(
     "path", ["/secret.html", "/..%2fsecret.html", "/linked.html", "/.env", "/notes.txt", "/digest", "/x.rows/../0.js"]
 )
-def test_nothing_beside_the_reports_is_served(fronted: tuple[Path, httpx.Client], path: str) -> None:
-    reports, browser = fronted
+def test_nothing_beside_the_reports_is_served(fronted: tuple[Library, httpx.Client], path: str) -> None:
+    library, browser = fronted
+    reports = library.services.reports.path
     (reports / "linked.html").symlink_to(reports.parent / "secret.html")
     (reports / "notes.txt").write_text("a secret")
     answer = browser.get(path, follow_redirects=True)

@@ -31,7 +31,7 @@ def tables(mariadb_url: str) -> str:
 def bases(tables: str, tmp_path: Path) -> Iterator[list[str]]:
     """Two processes, each of which could be on a host of its own; both answer questions about films."""
     (tmp_path / "reports").mkdir()
-    (tmp_path / "reports" / "index.html").write_text("一切正常")
+    (tmp_path / "reports" / "shown.html").write_text("一切正常")
     with TmdbServer() as tmdb:
         settings = {
             "DATABASE_URL": tables,
@@ -54,7 +54,7 @@ def test_processes_share_their_limits_and_their_logins(bases: list[str]) -> None
         # A login that was ended at one process is ended at the other, whoever kept its cookie.
         assert log_in(first, TOKEN).status_code == 303
         kept = {"Cookie": f"{COOKIE}={first.cookies[COOKIE]}"}
-        assert second.get("/", headers=kept).text == "一切正常"
+        assert second.get("/shown.html", headers=kept).text == "一切正常"
         assert first.post("/logout", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
         assert [httpx.get(f"{base}/", headers=kept).status_code for base in bases] == [401, 401]
         assert log_in(second, TOKEN).status_code == 303, "a new login is another one"

@@ -1,9 +1,4 @@
-"""What makes the tables of a page live: one script, its style, and the content security policy that allows it.
-
-Tables of the class ``entries`` can be sorted and, from eight rows on, filtered; a non-empty cell holds its content in a
-``div``. What a column holds is its heading's ``data-kind``, see `lists.list_page`; by the heading's class alone,
-``number`` is sorted as numbers, ``act`` and ``plot`` are neither sorted nor searched.
-"""
+"""The script and the style of pages of tables, and the content security policy that allows them."""
 
 from __future__ import annotations
 
@@ -26,20 +21,10 @@ class PageScript:
     hash: str
 
 
-def tables_script() -> PageScript:
-    """Return the script of the tables."""
-    return _script("tables.js")
-
-
-def renewing_script() -> PageScript:
-    """Return the script that loads a page again; its element says in ``data-seconds`` how often."""
-    return _script("renewing.js")
-
-
 @cache
-def _script(name: str) -> PageScript:
-    """Return a script, wrapped in a scope of its own."""
-    wrapped = f"(() => {{\n{_file(name)}}})();"
+def tables_script() -> PageScript:
+    """Return the script, wrapped in a scope of its own."""
+    wrapped = f"(() => {{\n{_file('tables.js')}}})();"
     digest = base64.b64encode(hashlib.sha256(wrapped.encode()).digest()).decode()
     return PageScript(Markup(wrapped), f"'sha256-{digest}'")  # noqa: S704 - a file of ours
 
@@ -54,17 +39,16 @@ def _file(name: str) -> str:
     return resources.files(_PACKAGE).joinpath(name).read_text("utf-8")
 
 
-def page_policy(*scripts: PageScript, images: str = "", own_files: bool = False) -> str:
+def page_policy(*scripts: PageScript, images: str = "") -> str:
     """Return the content security policy of a page: only what is named here may run or be loaded.
 
     Args:
         scripts: The inline scripts.
         images: Where pictures may be loaded from, as sources of the policy.
-        own_files: Whether the page loads scripts from its own folder.
     """
-    allowed = " ".join([*(["'self'"] if own_files else []), *(script.hash for script in scripts)]) or "'none'"
+    allowed = " ".join(script.hash for script in scripts) or "'none'"
     pictures = f"'self' data: {images}".strip()
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src {pictures}; base-uri 'none'; "
-        "form-action 'none'"
+        "form-action 'self'"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -158,8 +157,3 @@ def local_time(moment: datetime | None, zone: ZoneInfo) -> str:
 def share_text(share: float | None, missing: str = "—") -> str:
     """Return a share of 0 to 1 as a percentage with one decimal, ``missing`` for None."""
     return missing if share is None else f"{share:.1%}"
-
-
-def as_image(svg: str, title: str) -> str:
-    """Return a plot as an inline Markdown image, which Dagster's UI shows; a dash if there is no plot."""
-    return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})" if svg else "—"

@@ -46,20 +46,6 @@ class ReportFolder:
             raise self.problem(path, error) from error
         return path
 
-    def lead_on(self, old: str, new: str) -> None:
-        """Replace the report ``old``, if there is one, by a page that leads to ``new``: nobody writes it any more.
-
-        Raises:
-            ReportFileError: As `write` does.
-        """
-        if (self.path / old).is_file():
-            to = quote(new)
-            self.write(
-                old,
-                f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={to}">'
-                f'<title>{to}</title><a href="{to}">{to}</a>\n',
-            )
-
     def problem(self, path: Path, error: OSError) -> ReportFileError:
         """Return the error that says in the language of the pages why ``path`` cannot be written, and what to do."""
         return ReportFileError(

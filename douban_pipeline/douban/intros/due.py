@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from sqlalchemy import ColumnElement, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, exists, func, or_, select
 
 from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.core.database import reading, run_transaction
@@ -50,25 +50,33 @@ class DueIntros:
         video = self.tables.video
         query = (
             select(video.c.vod_id, video.c.shard, video.c.douban_last_sync_at)
-            .where(
-                video.c.shard == shard,
-                video.c.douban_review_status == ReviewStatus.CONFIRMED,
-                video.c.vod_douban_id > 0,
-                video.c.douban_last_sync_at.is_not(None),
-                # Null means that it was deleted from the CMS.
-                video.c.douban_next_sync_at.is_not(None),
-                video.c.intro_locked.is_(False),
-                *in_scope(self.tables, self.services.settings),
-                *self._not_tried_lately(),
-                ~decision_pending(self.tables),
-                ~self._queued(),
-                ~recycled_condition(self.services.cms, video.c.vod_id),
-            )
+            .where(video.c.shard == shard, *self._due())
             .order_by(video.c.douban_last_sync_at.desc(), video.c.vod_id)
             .limit(limit)
         )
         with reading(self.engine) as connection:
             return [DueIntro(*row) for row in connection.execute(query)]
+
+    def count(self, connection: Connection) -> tuple[int, datetime | None]:
+        """Return how many videos of the library are due, and when the first of them was synced."""
+        query = select(func.count(), func.min(self.tables.video.c.douban_last_sync_at)).where(*self._due())
+        return connection.execute(query).one()._tuple()
+
+    def _due(self) -> list[ColumnElement[bool]]:
+        video = self.tables.video
+        return [
+            video.c.douban_review_status == ReviewStatus.CONFIRMED,
+            video.c.vod_douban_id > 0,
+            video.c.douban_last_sync_at.is_not(None),
+            # Null means that it was deleted from the CMS.
+            video.c.douban_next_sync_at.is_not(None),
+            video.c.intro_locked.is_(False),
+            *in_scope(self.tables, self.services.settings),
+            *self._not_tried_lately(),
+            ~decision_pending(self.tables),
+            ~self._queued(),
+            ~recycled_condition(self.services.cms, video.c.vod_id),
+        ]
 
     def take(self, queue: TaskQueue, shards: Collection[int], *, limit: int, run_id: str) -> list[DueIntro]:
         """Queue up to ``limit`` videos per shard and return them; overlapping runs queue none twice."""

@@ -8,7 +8,7 @@ import dagster as dg
 from douban_pipeline.cms.values import readable
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.language import page_text
-from douban_pipeline.core.ui.presentation import as_image, local_time, subject_link
+from douban_pipeline.core.ui.presentation import local_time, subject_link
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.douban.quality import figures
 from douban_pipeline.douban.quality.brakes import (
@@ -93,7 +93,6 @@ def automatic_precision(
     first_right = sum(item.top_right for item in settled)
     on = [brake for brake in newest.values() if brake.on]
     counted = unexplained(judged, since, {brake.stratum for brake in on})
-    svg = figures.plot(rates, bands, whole, target=target)
     strata = figures.stratum_rows(rates, counted, newest, sample.by_stratum, target=target, least=least)
     return dg.MaterializeResult(
         metadata={
@@ -112,7 +111,6 @@ def automatic_precision(
             "brakes_on": len(on),
             "brakes_pulled": len(pulled),
             "target": target,
-            "plot": dg.MetadataValue.md(as_image(svg, "自动关联的正确率")),
             "by_stratum": shown_table(strata, most=len(strata)),
             "by_score": shown_table(figures.band_rows(bands, sample.by_band)),
             "brakes": shown_table(figures.brake_rows(on)),

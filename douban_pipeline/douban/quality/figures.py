@@ -1,4 +1,4 @@
-"""Tables, bars and a plot of Dagster's pages: the precision of automatic links, and what other rules would change."""
+"""Tables and bars of Dagster's pages: the precision of automatic links, and what other rules would change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from douban_pipeline.core.intervals import Rate
-from douban_pipeline.core.ui.plots import Bar, bars
 from douban_pipeline.core.ui.presentation import Markdown, share_text, subject_link
 from douban_pipeline.douban.quality.labels import LinkLabel
 from douban_pipeline.douban.quality.library_replay import RejudgedVerdict, Replay
@@ -168,15 +167,6 @@ def bar(rate: Rate) -> Markdown:
         return "█" if middle < rate.interval.low else "▒" if middle < rate.interval.high else "·"
 
     return Markdown("`" + "".join(map(cell, range(_CELLS))) + "`")
-
-
-def plot(rates: Mapping[str, Rate], bands: Mapping[str, Rate], whole: Rate, *, target: float) -> str:
-    """Return a plot (SVG) of the precision of all groups that have labels; empty without labels."""
-    named = {"全部": whole, **{stratum_name(name): rate for name, rate in rates.items()}}
-    named |= {f"得分 {name}": rate for name, rate in bands.items()}
-    rows = [Bar.of_rate(name, rate) for name, rate in named.items() if rate.total]
-    lowest = min((bar.interval.low for bar in rows if bar.interval), default=1.0)
-    return bars(rows, title="自动关联的正确率", low=min(int(lowest * 10) / 10, 0.8), high=1.0, goal=target)
 
 
 # --- the library judged again -----------------------------------------------------------------------------------------

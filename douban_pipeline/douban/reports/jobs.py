@@ -6,9 +6,6 @@ from douban_pipeline.core.language import page_text
 from douban_pipeline.dagster_kit.labels import owners
 from douban_pipeline.dagster_kit.launchpad import asset_job_manual
 from douban_pipeline.douban.reports.health.assets import pipeline_health
-from douban_pipeline.douban.reports.lists.assets import DuplicatesConfig, duplicate_reports
-from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS
-from douban_pipeline.douban.reports.lists.keepers import KeeperRule
 from douban_pipeline.douban.resources import tags_of
 from douban_pipeline.douban.review.assets import MOST_SHOWN, ReviewQueueConfig, review_queue
 from douban_pipeline.douban.upkeep.assets import source_gates
@@ -22,14 +19,11 @@ reports_job = dg.define_asset_job(
     description=asset_job_manual(
         page_text("Refreshes the review queue, the reports, the precision of automatic links, and the CMS drift."),
         writes=page_text(
-            "Pages and files of HOME/reports; brakes of strata that are not precise enough; locked values that the CMS "
+            "Files of HOME/reports; brakes of strata that are not precise enough; locked values that the CMS "
             "lost, where `DOUBAN_PIPELINE_RESTORE_LOCKED=true`."
         ),
         when=page_text("By itself every night; by hand when a list should be of now."),
-        ops={
-            review_queue.node_def.name: ReviewQueueConfig(most_requests=100, most=MOST_SHOWN),
-            duplicate_reports.node_def.name: DuplicatesConfig(keeper=KeeperRule.best_match, most=MOST_GROUPS),
-        },
+        ops={review_queue.node_def.name: ReviewQueueConfig(most_requests=100, most=MOST_SHOWN)},
     ),
 )
 

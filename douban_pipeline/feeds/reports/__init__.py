@@ -1,1 +1,1 @@
-"""Reports of the feeds system for people: figures, plots and the page."""
+"""Reports of the feeds system for people: figures and the page."""

@@ -1,21 +1,17 @@
-"""The page ``feeds.html``: how polling goes, in figures and plots. The service lists the sources: `feeds.reading`."""
+"""The page ``feeds.html``: how polling goes, in figures. The service lists the sources: `feeds.reading`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from markupsafe import Markup
 from sqlalchemy import Connection, Row, func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
 from douban_pipeline.core.ui.live_tables import page_policy
-from douban_pipeline.core.ui.plots import Series, Track, columns, timeline
 from douban_pipeline.core.ui.templates import Card, render
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import causes
@@ -34,12 +30,11 @@ _SOURCES = "feeds/sources"
 
 @dataclass(frozen=True, slots=True)
 class FeedsView:
-    """Data of page and plots."""
+    """Data of the page."""
 
     now: int
     figures: Mapping[str, Any]
     worst: Sequence[Mapping[str, Any]]
-    plots: Mapping[str, str]
     newcomers: int
     budget: Mapping[str, str]
     causes: Sequence[str]
@@ -47,24 +42,15 @@ class FeedsView:
 
 def look(services: FeedsServices) -> FeedsView:
     """Read the page's data."""
-    now, zone = services.now(), services.settings.zone
+    now = services.now()
     with reading(services.engine) as connection:
         figures = get_scheduler_stats(connection, now=now)
         worst = worst_sources(stats.most_failing(connection, _WORST), stats.least_useful(connection, _WORST))
-        found = polls.by_hour(connection, now - HOURS_SHOWN * _HOUR)
-        late = polls.delays_since(connection, now - 7 * _DAY)
-        history = polls.cadences_since(connection, now - CADENCE_DAYS * _DAY)
         waiting = connection.execute(select(func.count()).where(newcomer.c.taken_at.is_(None))).scalar_one()
         plan = read_plan(connection) if services.settings.profile == "budget" else None
         budget = _budget(connection, plan, now) if plan is not None else {}
         lasting = [cause.sentence for cause in causes(services, connection)]
-    drawn = {
-        "抓取": polls_by_hour(found, now, zone),
-        "延迟": delays(late),
-        "节奏": cadences(history, now, zone),
-    }
-    shown = {name: svg for name, svg in drawn.items() if svg}
-    return FeedsView(now, figures, worst, shown, waiting, budget, lasting)
+    return FeedsView(now, figures, worst, waiting, budget, lasting)
 
 
 def _budget(connection: Connection, plan: BudgetPlan, now: int) -> dict[str, str]:
@@ -128,8 +114,6 @@ def page(view: FeedsView, services: FeedsServices) -> str:
     chapters.append({"key": "sources", "title": "来源"})
     if view.worst:
         chapters.append({"key": "worst", "title": "最该看的"})
-    if view.plots:
-        chapters.append({"key": "plots", "title": "图"})
     made = wording.moment_text(view.now, services.settings.zone)
     profile = {"plan": "按节奏", "budget": "按预算"}[services.settings.profile]
     # Finds make later polls rarer than planned: by so much more is polled, according to the polls really made.
@@ -148,62 +132,4 @@ def page(view: FeedsView, services: FeedsServices) -> str:
         worst=view.worst,
         followed=figures["total"],
         policy=page_policy(),
-        plots=[Markup(svg) for svg in view.plots.values()],  # noqa: S704 (made by core.ui.plots, which escapes)
     )
-
-
-HOURS_SHOWN = 48
-CADENCE_DAYS = 14
-_DELAY_BOUNDS = (60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400)
-_DELAY_NAMES = ("≤1分", "5分", "15分", "30分", "1时", "2时", "4时", "8时", "1天", ">1天")
-_CADENCE_GROUPS = (("P0–P1", ("P0", "P1")), ("P2", ("P2",)), ("P3–P4", ("P3", "P4")), ("P5–P6", ("P5", "P6")))
-
-
-def polls_by_hour(hours: Sequence[Mapping[str, int]], now: int, zone: ZoneInfo) -> str:
-    """Return polls by hour and their hits; empty without any."""
-    if not hours:
-        return ""
-    found = {hour["hour"]: hour for hour in hours}
-    last = now - now % _HOUR
-    shown = [last - back * _HOUR for back in range(HOURS_SHOWN - 1, -1, -1)]
-    local = [datetime.fromtimestamp(moment, zone) for moment in shown]
-    names = (("有新条目", "hits", 3), ("没有变化", "misses", 1), ("失败", "failures", 2))
-    return columns(
-        [Series(label, [found[m][key] if m in found else 0 for m in shown], colour) for label, key, colour in names],
-        title="每小时的抓取（最近 48 小时）",
-        marks=[f"{moment:%d日%H时}" if moment.hour % 12 == 0 else "" for moment in local],
-    )
-
-
-def delays(found: Sequence[int]) -> str:
-    """Return the delays of found entries; empty if there were none."""
-    if not found:
-        return ""
-    counts = [0] * len(_DELAY_NAMES)
-    for delay in found:
-        counts[sum(delay > bound for bound in _DELAY_BOUNDS)] += 1
-    ordered = sorted(found)
-    middle = ordered[len(ordered) // 2] / 60
-    title = f"发现新条目的延迟（{len(found)} 次，中位数 {middle:.0f} 分钟）"
-    return columns([Series("发现次数", counts, 1)], title=title, marks=_DELAY_NAMES)
-
-
-def cadences(history: Sequence[tuple[int, Mapping[str, int]]], now: int, zone: ZoneInfo) -> str:
-    """Return the number of sources by cadence over time; empty without a re-analysis."""
-    end = datetime.fromtimestamp(now, UTC)
-    start = end - timedelta(days=CADENCE_DAYS)
-    if history:
-        first = datetime.fromtimestamp(history[0][0], UTC)
-        start = max(start, min(first, end - timedelta(hours=1)))
-    tracks = [
-        Track(
-            name,
-            [(datetime.fromtimestamp(at, UTC), sum(counts.get(each, 0) for each in steps)) for at, counts in history],
-            number,
-        )
-        for number, (name, steps) in enumerate(_CADENCE_GROUPS, 1)
-    ]
-    step = (end - start) / 4
-    form = "%m-%d" if end - start > timedelta(days=2) else "%H:%M"
-    marks = [(start + step * number, (start + step * number).astimezone(zone).strftime(form)) for number in range(1, 4)]
-    return timeline(tracks, title="节奏分布", start=start, end=end, marks=marks, gap=timedelta(days=2))

@@ -33,27 +33,6 @@ def add_poll(connection: Connection, done: PollRecord) -> None:
     )
 
 
-def by_hour(connection: Connection, since: int) -> list[dict[str, int]]:
-    """Return polls, hits and failures per hour since a moment, including the current hour."""
-    hour = (poll.c.at - poll.c.at % HOUR).label("hour")
-
-    def count(*outcomes: PollOutcome) -> Any:
-        return func.sum(case((poll.c.outcome.in_([each.value for each in outcomes]), 1), else_=0))
-
-    query = (
-        select(
-            hour,
-            count(PollOutcome.HIT).label("hits"),
-            count(PollOutcome.MISS, PollOutcome.UNCHANGED).label("misses"),
-            count(PollOutcome.FAILED).label("failures"),
-        )
-        .where(poll.c.at >= since)
-        .group_by(hour)
-        .order_by(hour)
-    )
-    return [{name: int(value) for name, value in row._mapping.items()} for row in connection.execute(query)]
-
-
 def made_between(connection: Connection, start: int, end: int) -> tuple[int, int]:
     """Return the number of polls made from ``start`` to before ``end``, and how many of them failed."""
     failed = func.sum(case((poll.c.outcome == PollOutcome.FAILED.value, 1), else_=0))
@@ -66,12 +45,6 @@ def made_between(connection: Connection, start: int, end: int) -> tuple[int, int
 def first_since(connection: Connection, since: int) -> int | None:
     """Return the time of the first poll since a moment; None if there is none."""
     return connection.execute(select(func.min(poll.c.at)).where(poll.c.at >= since)).scalar()
-
-
-def delays_since(connection: Connection, since: int, most: int = 100_000) -> list[int]:
-    """Return the delays of found entries in seconds after publication, from the newest polls since a moment."""
-    query = select(poll.c.delay).where(poll.c.at >= since, poll.c.delay.is_not(None))
-    return [int(value) for value in connection.execute(query.order_by(poll.c.at.desc()).limit(most)).scalars()]
 
 
 def requests_by_minute(connection: Connection, since: int) -> list[tuple[str, int, int]]:
@@ -105,12 +78,6 @@ def add_cadences(connection: Connection, at: int, counts: Mapping[str, int]) -> 
     """Store the number of sources by cadence at a moment; the same second again replaces it."""
     connection.execute(delete(cadence_count).where(cadence_count.c.at == at))
     connection.execute(insert(cadence_count), {"at": at, "counts": dict(counts)})
-
-
-def cadences_since(connection: Connection, since: int) -> list[tuple[int, dict[str, int]]]:
-    """Return the counts of cadences since a moment, in order of time."""
-    query = select(cadence_count).where(cadence_count.c.at >= since).order_by(cadence_count.c.at)
-    return [(int(row.at), row.counts) for row in connection.execute(query)]
 
 
 def write_plan(connection: Connection, name: str, content: Mapping[str, Any], at: int) -> None:

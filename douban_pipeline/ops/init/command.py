@@ -200,7 +200,9 @@ def _first_look(site: Installation) -> None:
         with system.opened(settings) as services:
             page = system.operations().first_look(services, site.options.videos, site.dialogue.say)
         if page is not None:
-            site.dialogue.say(f"{system.name:<10} {page.as_uri()}")
+            site.dialogue.say(
+                terminal_text("`douban-pipeline serve` shows why, and what would be written: /{page}").format(page=page)
+            )
         elif system.is_base:
             site.dialogue.say(terminal_text("no video waits to be judged"))
 

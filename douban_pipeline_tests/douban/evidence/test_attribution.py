@@ -8,11 +8,9 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 import pytest
 
-from douban_pipeline.core.ui.lists.list_files import write_list
-from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListPage, Table
-from douban_pipeline.core.ui.lists.shown_cells import PageFrame
+from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListView, Table
+from douban_pipeline.core.ui.lists.shown_cells import PageFrame, preview
 from douban_pipeline.core.ui.lists.table_page import table_page
-from douban_pipeline.core.ui.report_files import ReportFolder
 from douban_pipeline.core.ui.tmdb_attribution import ATTRIBUTION, LINK, LOGO_INLINE, attribution_markdown
 from douban_pipeline.douban.chain.match import assets
 from douban_pipeline.douban.evidence.added_facts import Added, stored_facts
@@ -40,16 +38,14 @@ def credited(page: str) -> bool:
 
 
 @pytest.mark.parametrize("text", [NAMED, "得分 80.0"])
-def test_lists_and_reports_credit_tmdb_where_a_text_names_it(tmp_path, text):
-    listed = ListPage("list_some", "某列表", "", (ListColumn("video", "影片"), ListColumn("why", "原因")), "video")
-    rows = [{"video": str(number), "why": "无"} for number in range(60)]
-    folder = ReportFolder(tmp_path, "", "HOME")
-    write_list(folder, listed, [*rows, {"video": "甲", "why": text}], PageFrame(ZONE, "/"), START)
-    assert credited((tmp_path / "list_some.html").read_text("utf-8")) is (text is NAMED)
-
-    figures = Figures(tables=[Table("rows", "各行", (ListColumn("why", "原因"),), [{"why": text}])])
-    page = table_page("某报告", "说明。", figures, PageFrame(ZONE, "/"), START)
-    assert credited(page) is (text is NAMED)
+def test_lists_and_reports_credit_tmdb_where_a_text_names_it(text):
+    columns = (ListColumn("why", "原因"),)
+    table = Table("rows", "各行", columns, [{"why": text}])
+    view = ListView(table, [], "1", "why")
+    for figures, listed in ((Figures(tables=[table]), None), (Figures(), view)):
+        page, _ = table_page("某报告", "说明。", figures, PageFrame(ZONE, "/"), START, view=listed)
+        assert credited(page) is (text is NAMED)
+    assert credited(preview(columns, table.rows, ZONE)) is (text is NAMED)
 
 
 @pytest.mark.parametrize("added", [ADDED, None])

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from douban_pipeline.core.intervals import Rate, wilson
-from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.douban.quality import figures
 from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel, Settled
 from douban_pipeline.douban.quality.rates import (
@@ -198,20 +197,6 @@ def test_bars_show_the_interval():
     assert sure == "`" + "█" * 20 + "`"
     assert set(unsure) == set("`█▒·")
     assert len(unsure) == 22
-
-
-def test_the_plot_can_be_shown_without_a_file():
-    whole, strata, bands = (
-        Rate(79, 80),
-        {"season": Rate(9, 10), "thin": Rate(0, 0)},
-        {"96+": Rate(5, 5)},
-    )
-    svg = figures.plot(strata, bands, whole, target=0.95)
-    assert svg.startswith("<svg")
-    assert "带季数、部数或续集号" in svg
-    assert "本地无任何人员" not in svg, "nothing is known of it"
-    assert as_image(svg, "图").startswith("![图](data:image/svg+xml;base64,")
-    assert as_image(figures.plot({}, {}, Rate(0, 0), target=0.95), "图") == "—"
 
 
 def links(count: int, *strata: str, first: int = 1) -> list[AutomaticLink]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from inspect import signature
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,13 +12,12 @@ import sqlalchemy as sa
 import yaml
 
 from douban_pipeline.core.ui.launchpad_links import Launchpad
-from douban_pipeline.core.ui.lists.list_files import WrittenList
-from douban_pipeline.core.ui.lists.list_page import ListPage, Row, Table
+from douban_pipeline.core.ui.lists.list_page import Figures, Row, Table
 from douban_pipeline.douban.links import LOCATION
 from douban_pipeline.douban.reports.lists.assets import assets
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, list_page
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import rows_of
+from douban_pipeline.douban.reports.lists.spec import ListSpec, rows_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionState
 from douban_pipeline.douban.store.tasks import shard_of
@@ -31,15 +28,15 @@ from douban_pipeline_tests.harness.fixtures.runs import function_of
 ASSETS = {asset.key.to_user_string(): asset for asset in assets if asset.key.to_user_string() != "overview"}
 """The assets that publish lists."""
 
-FILES = {
-    "review_list": ("list_review",),
-    "missing_douban_ids": ("list_missing",),
-    "duplicate_reports": ("list_duplicates",),
-    "locked_douban_ids": ("list_locked",),
-    "intro_reports": ("list_intros",),
-    "tasks_and_log": ("list_tasks", "list_decisions", "list_log"),
+OF_ASSETS = {
+    "review_list": ("review",),
+    "missing_douban_ids": ("missing",),
+    "duplicate_reports": ("duplicates",),
+    "locked_douban_ids": ("locked",),
+    "intro_reports": ("intros",),
+    "tasks_and_log": ("tasks", "decisions", "log"),
 }
-"""The pages that each of them writes."""
+"""The lists of each of them."""
 
 HOSTILE = "甲<img src=x onerror=alert(1)>|`乙`*丙*[丁](javascript:alert(2))"
 """A title, name or reason as an enemy would write it."""
@@ -153,9 +150,14 @@ def listed(services: Services, name: str, asked: ListFilter | None = None) -> li
     return list(rows_of(services, LISTS[name](services), asked or ListFilter()))
 
 
-def written(services: Services, name: str) -> WrittenList:
-    """Write a list, and return what stands around it."""
-    return publish(services, LISTS[name](services))
+def figures(services: Services, name: str) -> Figures:
+    """Return what stands around a list."""
+    return LISTS[name](services).figures()
+
+
+def shown_page(services: Services, name: str, **asked: str) -> str:
+    """Return a list's page as the service shows it."""
+    return list_page(services, name, asked)[0]
 
 
 def rows_in(tables: Sequence[Table], key: str) -> list[Row]:
@@ -164,42 +166,27 @@ def rows_in(tables: Sequence[Table], key: str) -> list[Row]:
     return list(table.rows)
 
 
-def opened(table: ListPage | Table, row: Row, key: str) -> tuple[str, dict[str, Any]]:
+def opened(table: ListSpec | Table, row: Row, key: str) -> tuple[str, dict[str, Any]]:
     """Return the job that a link of a row opens, and the config that it fills in."""
     [given] = [given for name, *given in row["links"] if name == key]
     return launched(table.links[key].filled(*given))
 
 
-@dataclass(frozen=True)
-class Published:
-    """What an asset published: its metadata as plain values, and its pages, one after the other."""
-
-    metadata: Mapping[str, Any]
-    sheet: str
+def publish_asset(services: Services, name: str) -> Mapping[str, Any]:
+    """Publish by the function of an asset; return its metadata as plain values."""
+    return _plain(function_of(ASSETS[name])(services=services).metadata)
 
 
-def publish_asset(services: Services, name: str, **config: Any) -> Published:
-    """Publish by the function of an asset."""
-    function = function_of(ASSETS[name])
-    wanted = signature(function).parameters.get("config")
-    given = {"config": wanted.annotation(**config)} if wanted else {}
-    return published(services, name, function(services=services, **given).metadata)
-
-
-def materialize(services: Services, name: str, config: Mapping[str, Any] | None = None) -> Published:
+def materialize(services: Services, name: str) -> Mapping[str, Any]:
     """Publish as `publish_asset` does, but by a run of Dagster's, which takes most of the time."""
-    ops = {"ops": {name: {"config": dict(config)}}} if config else {}
     quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    result = dg.materialize([ASSETS[name]], resources={"services": services}, run_config={**quiet, **ops})
+    result = dg.materialize([ASSETS[name]], resources={"services": services}, run_config=quiet)
     [materialization] = result.asset_materializations_for_node(name)
-    return published(services, name, materialization.metadata)
+    return _plain(materialization.metadata)
 
 
-def published(services: Services, name: str, metadata: Mapping[str, Any]) -> Published:
-    """Return what was published."""
-    plain = {key: value.value if isinstance(value, dg.MetadataValue) else value for key, value in metadata.items()}
-    folder = services.settings.home / "reports"
-    return Published(plain, "".join((folder / f"{file}.html").read_text(encoding="utf-8") for file in FILES[name]))
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value.value if isinstance(value, dg.MetadataValue) else value for key, value in metadata.items()}
 
 
 def launched(address: str | Launchpad) -> tuple[str, dict[str, Any]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from douban_pipeline.core.intervals import Rate
-from douban_pipeline.core.ui.plots import Bar, Line, bars, curve, percent
 from douban_pipeline.matching import RULE_VERSION
 from douban_pipeline.matching.profiles import Profile
 from douban_pipeline_tests.tools.evaluate.comparison import Grade, RunComparison, grade, grade_name, prediction_of
@@ -26,6 +25,7 @@ from douban_pipeline_tests.tools.evaluate.metrics import (
     sweep,
     workload,
 )
+from douban_pipeline_tests.tools.evaluate.plots import Bar, Line, bars, curve, percent
 
 SWEEP_STEP = 5.0
 ENOUGH = 100

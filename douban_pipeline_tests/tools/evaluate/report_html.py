@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from douban_pipeline.core.intervals import Rate
 from douban_pipeline.core.ui import templates
-from douban_pipeline.core.ui.plots import percent
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.matching.codes import SENTENCES
 from douban_pipeline.matching.strata import STRATA
@@ -32,6 +31,7 @@ from douban_pipeline_tests.tools.evaluate.metrics import (
     Section,
     at_steps,
 )
+from douban_pipeline_tests.tools.evaluate.plots import percent
 from douban_pipeline_tests.tools.evaluate.report import (
     SWEEP_STEP,
     EvaluationReport,

@@ -1,17 +1,15 @@
 """Definition of the tables of pages: columns, links, and the form of a row. Independent of any list or system.
 
-A `ListPage` has any number of rows, in files beside its page; a `Table` has all its rows in its page. Both have the
-same cells. Their values, by kind of column:
+The values of cells, by kind of column:
 
 ======== =====================================================================================================
 text     text, lines separated by newlines; None for nothing
-label    one of a few words, or a tuple of them: the page offers them as a filter
+label    one of a few words, or a tuple of them
 number   an integer or a float
 id       a number that is not an amount
 time     a moment, shown in the site's zone
 subject  the id of a subject, shown as a link to its page; 0 is none
 picture  the address of a small picture, shown beside what names the row
-rank     a number that another column is sorted by, and nobody reads
 link     a `Link`; without an address it is text
 marked   a tuple of `Piece`, a text of which some pieces are marked; in tables alone
 links    a tuple of links, each a tuple: the key of one of the table's links, and what is put into its address
@@ -48,7 +46,6 @@ class ColumnKind(enum.StrEnum):
     LINKS = "links"
     PICTURE = "picture"
     MARKED = "marked"
-    RANK = "rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +57,17 @@ class ListColumn:
         head: Its heading.
         kind: Kind of its cells.
         width: ``narrow`` or ``wide`` to override the kind's default.
-        in_csv: Whether it is in the CSV file; links never are.
-        by: The column whose numbers its rows are sorted by instead of its own cells; empty for none.
     """
 
     key: str
     head: str
     kind: ColumnKind = ColumnKind.TEXT
     width: str = ""
-    in_csv: bool = True
-    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text, and the address to which it leads: a file beside the page, a path of Dagster's UI, or empty for none."""
+    """A text, and its address, if any: a path of Dagster's UI with a slash, a page below the front page without."""
 
     text: str
     address: str = ""
@@ -151,23 +144,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class ListCounts:
-    """What was counted while a list was written.
-
-    Attributes:
-        rows: Number of rows.
-        words: How often each word of a label occurs, by column.
-    """
-
-    rows: int
-    words: Mapping[str, Mapping[str, int]]
-
-    def of(self, column: str, word: str) -> int:
-        """Return in how many rows a label says ``word``."""
-        return self.words[column].get(word, 0)
-
-
-@dataclass(frozen=True, slots=True)
 class Figures:
     """What a page shows around its list.
 
@@ -175,61 +151,60 @@ class Figures:
         counts: Numbers for Dagster's metadata, which Dagster plots over time.
         cards: Numbers at the top.
         tables: Tables below the list.
-        plots: Plots below them, as SVG from `core.ui.plots`.
     """
 
     counts: Mapping[str, int | float] = field(default_factory=dict)
     cards: Sequence[Card] = ()
     tables: Sequence[Table] = ()
-    plots: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage:
-    """A published list.
+class FormField:
+    """A field of the form above a list.
 
     Attributes:
-        name: Name of its files.
-        title: Its heading.
-        about: What it lists, in a sentence or two.
-        columns: Its columns; the first one identifies the row to people.
-        key: The column whose numbers are passed to batch links.
-        time: The column used by the filters "since" and "until"; empty for none.
-        video: The column with the number of a video, to whose page the first column links; empty for none.
-        links: Links of rows by key.
-        batch: Links for the selected rows; their address contains ``{ids}``.
-        order: The order of the rows, as text.
-        top: The column of numbers whose largest a person looks at first: the page links to that order, and Dagster
-            shows these rows; empty for the list's own order.
+        name: Its name in the page's address.
+        label: What stands above it.
+        value: What is chosen or typed.
+        options: Values and texts that are offered; none for a field that is typed.
+        kind: Type of the HTML input of one that is typed.
     """
 
     name: str
-    title: str
-    about: str
-    columns: Sequence[ListColumn]
+    label: str
+    value: str = ""
+    options: Sequence[tuple[str, str]] = ()
+    kind: str = "search"
+
+
+@dataclass(frozen=True, slots=True)
+class ListView:
+    """One page of a list.
+
+    Attributes:
+        table: The rows of the page.
+        form: The fields by which its rows are chosen and ordered.
+        count: How many rows were chosen, as text.
+        key: The column whose numbers batch links take.
+        batch: Links for the selected rows; their address contains ``{ids}``.
+        first: Address of the first page; empty on that one.
+        following: Address of the next page; empty on the last.
+        csv: Address of the CSV file; empty for none.
+    """
+
+    table: Table
+    form: Sequence[FormField]
+    count: str
     key: str
-    time: str = ""
-    video: str = ""
-    links: Mapping[str, ListLink] = field(default_factory=dict)
     batch: Sequence[ListLink] = ()
-    order: str = ""
-    top: str = ""
+    first: str = ""
+    following: str = ""
+    csv: str = ""
 
-    @property
-    def file(self) -> str:
-        """Name of the page."""
-        return f"{self.name}.html"
 
-    @property
-    def csv_file(self) -> str:
-        """Name of the CSV file with all rows."""
-        return f"{self.name}.csv"
-
-    @property
-    def read_columns(self) -> Sequence[ListColumn]:
-        """The columns of the CSV file."""
-        unread = (ColumnKind.LINKS, ColumnKind.PICTURE, ColumnKind.RANK)
-        return [column for column in self.columns if column.in_csv and column.kind not in unread]
+def read_columns(columns: Sequence[ListColumn]) -> list[ListColumn]:
+    """Return the columns that are read as text, in the CSV file and in Dagster."""
+    return [column for column in columns if column.kind not in (ColumnKind.LINKS, ColumnKind.PICTURE)]
 
 
 def holds(column: ListColumn, cell: Any) -> bool:
@@ -247,7 +222,7 @@ def words_of(cell: Any) -> tuple[str, ...]:
 
 
 def cell_text(cell: Any, zone: ZoneInfo) -> str:
-    """Return a cell as one line of text, for the CSV file and the terminal."""
+    """Return a cell as one line of text, for the CSV file and Dagster."""
     match cell:
         case None | 0:
             return "" if cell is None else "0"

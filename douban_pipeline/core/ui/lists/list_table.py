@@ -1,19 +1,16 @@
-"""Rows of a list as a pandas table, and the table as a CSV file, a few thousand rows at a time.
-
-Outside text in cells is shown unchanged and never evaluated.
-"""
+"""The rows of a list as a CSV file; outside text in cells is shown unchanged and never evaluated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from douban_pipeline.core.ui.lists.list_page import ListPage, Row, cell_text
+from douban_pipeline.core.files import replaced
+from douban_pipeline.core.ui.lists.list_page import ListColumn, Row, cell_text, read_columns
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+Problem = Callable[[Path, OSError], Exception]
 
 FORMULA_SIGNS = tuple("=+-@＝＋－＠")
 """First characters of cells that a spreadsheet evaluates."""
@@ -34,40 +31,34 @@ def unprotected(text: str) -> str:
     return line[1:] if line.startswith("'") else line
 
 
-STEP = 2000
-
-
-def batches(rows: Iterable[Row], size: int = STEP) -> Iterator[list[Row]]:
-    """Yield ``rows`` in lists of ``size``."""
-    iterator = iter(rows)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
-def frame_of(page: ListPage, rows: Sequence[Row]) -> DataFrame:
-    """Return rows as a table whose columns are the keys of the list's columns; missing cells are None."""
-    import pandas  # imported here because loading it takes a third of a second
-
-    keys = [column.key for column in page.columns]
-    # As objects: otherwise a column of integers with missing values would become floats.
-    return pandas.DataFrame([[row.get(key) for key in keys] for row in rows], columns=keys, dtype=object)
-
-
-def write_csv(page: ListPage, frame: DataFrame, zone: ZoneInfo, file: IO[str], *, first: bool) -> None:
-    """Write the CSV columns of a table to a file; cells are protected from being read as formulas.
+def write_csv(
+    path: Path, columns: Sequence[ListColumn], batches: Iterable[Sequence[Row]], zone: ZoneInfo, problem: Problem
+) -> int:
+    """Replace a CSV file that a spreadsheet reads, and return the number of its rows.
 
     Args:
-        page: The list.
-        frame: From `frame_of`.
+        path: The file, which a web server may serve.
+        columns: The list's.
+        batches: Its rows, a few hundred at a time.
         zone: Time zone in which times are written.
-        file: Opened without newline translation.
-        first: Whether to begin with the headings.
+        problem: Returns the error to raise if it cannot be written.
     """
+    import pandas  # imported here because loading it takes a third of a second
 
     def text(cell: Any) -> str:
         shown = cell_text(cell, zone)
         return shown if isinstance(cell, int | float) else protected(shown)
 
-    read = {column.key: column.head for column in page.read_columns}
-    table = frame[list(read)].map(text).rename(columns=read)
-    table.to_csv(file, index=False, header=first, lineterminator="\r\n")
+    read, count = read_columns(columns), 0
+    heads = [column.head for column in read]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path, 0o644) as part, part.open("w", encoding="utf-8-sig", newline="") as file:
+            pandas.DataFrame(columns=heads).to_csv(file, index=False, lineterminator="\r\n")
+            for rows in batches:
+                cells = [[text(row.get(column.key)) for column in read] for row in rows]
+                pandas.DataFrame(cells, columns=heads).to_csv(file, index=False, header=False, lineterminator="\r\n")
+                count += len(rows)
+    except OSError as error:
+        raise problem(path, error) from error
+    return count

@@ -1,1 +1,1 @@
-"""Health of the pipeline: measurements every few minutes, plots, warnings and alerts."""
+"""Health of the pipeline: measurements every few minutes, warnings and alerts."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, select, update
 
 from douban_pipeline.core.database import insert_missing, reading, run_statement, run_transaction
 from douban_pipeline.core.messages.robots import post_alert
@@ -38,12 +38,6 @@ class Alert:
     """An open alert: its cause lasts.
 
     Attributes:
-        alert_id: Its key.
-        cause: Name of its cause.
-        kind: Kind of the cause.
-        title: One line.
-        detail: Lines of plain text.
-        times: How often the cause was met.
         first_at: When the cause was first met (UTC).
         last_at: When the cause was last met (UTC).
         sent_at: When it was sent (UTC); None while it waits.
@@ -106,9 +100,10 @@ def end_quiet_runs(services: Services) -> None:
 def open_alerts(services: Services) -> list[Alert]:
     """Return the open alerts, the oldest first."""
     table = services.tables.alert
-    query = select(table).where(table.c.open_key.is_not(None)).order_by(table.c.alert_id)
+    columns = (table.c[each.name] for each in fields(Alert))
+    query = select(*columns).where(table.c.open_key.is_not(None)).order_by(table.c.alert_id)
     with reading(services.engine) as connection:
-        return [_alert(row) for row in connection.execute(query)]
+        return [Alert(*row) for row in connection.execute(query)]
 
 
 def send_waiting(services: Services, *, most: int) -> Sending:
@@ -192,18 +187,3 @@ def _message(settings: Settings, alert: Alert) -> Message:
     when = f"开始于 {local_time(alert.first_at, zone)}".replace("\u00a0", " ")
     times = f"，已出现 {alert.times} 次" if alert.times > 1 else ""
     return Message(alert.title, f"{alert.detail}\n{when}{times}", alert.kind, alert.cause, alert.first_at)
-
-
-def _alert(row: Row[tuple[object, ...]]) -> Alert:
-    return Alert(
-        row.alert_id,
-        row.cause,
-        row.kind,
-        row.title,
-        row.detail or "",
-        row.times,
-        row.first_at,
-        row.last_at,
-        row.sent_at,
-        row.send_error,
-    )

@@ -1,11 +1,14 @@
 """The unpartitioned asset that measures the pipeline itself and sends alerts."""
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
 from douban_pipeline.core.language import page_docstring
-from douban_pipeline.core.ui.presentation import as_image, local_time, panel
+from douban_pipeline.core.ui.presentation import local_time, share_text
+from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.dagster_kit.run_failures import end_vanished
 from douban_pipeline.dagster_kit.runs import code_location_of, has_recovered, passed, was_launched_again
 from douban_pipeline.douban.chain.due.assets import due_videos
@@ -13,7 +16,7 @@ from douban_pipeline.douban.chain.match.assets import scored_matches
 from douban_pipeline.douban.chain.match.revisits import revisit_doubted
 from douban_pipeline.douban.chain.sync.assets import synced_fields
 from douban_pipeline.douban.intros.assets import ai_intros
-from douban_pipeline.douban.reports.health import alerts, pictures, report, samples
+from douban_pipeline.douban.reports.health import alerts, samples
 from douban_pipeline.douban.reports.health.causes import (
     GUARD,
     MEASURED,
@@ -24,11 +27,12 @@ from douban_pipeline.douban.reports.health.causes import (
     job_of,
     launch_in,
 )
-from douban_pipeline.douban.reports.health.metrics import Health, measure, total
+from douban_pipeline.douban.reports.health.metrics import Health, duration, measure, total
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.shown_status import ShownStatus
 from douban_pipeline.douban.upkeep.gates import gate_row
+from douban_pipeline.douban.wording import ALERT_KINDS, TASK_STATUSES, TASK_TYPES, VERDICTS, word_for
 
 MOST_SENT = 5
 """Most alerts sent by one measurement, each a call of at most five seconds; the others wait for the next."""
@@ -46,11 +50,11 @@ _SECONDS_PER_HOUR = 3600
 def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """Health of the pipeline: queue, failures, durations, sources, verdicts and costs, refreshed every few minutes.
 
-    Cheap: every query uses an index. Each measurement is kept in `mac_douban_health` for 15 days, for the plots and
-    for the checks, which warn before people notice. The asset also maintains the alerts (`mac_douban_alert`): an
-    opened breaker, videos that failed five times in a row, a used-up budget, a failed guard and a failed run are each
-    sent once for as long as they last, to the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if it is set. A task that
-    was requeued after a failure counts as failed; one that waits for a closed source does not.
+    Cheap: every query uses an index. Each measurement is kept in `mac_douban_health` for 15 days, for the checks, which
+    warn before people notice. The asset also maintains the alerts (`mac_douban_alert`): an opened breaker, videos that
+    failed five times in a row, a used-up budget, a failed guard and a failed run are each sent once for as long as they
+    last, to the webhook `DOUBAN_PIPELINE_ALERT_WEBHOOK_URL` if it is set. A task that was requeued after a failure
+    counts as failed; one that waits for a closed source does not.
     """
     for run_id in end_vanished(context.instance, code_location_of(context.run)):
         context.log.warning(f"the process of run {run_id} is gone: it is marked as failed")
@@ -68,29 +72,15 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     sending = alerts.send_waiting(services, most=MOST_SENT)
     if sending.failed:
         context.log.warning(f"{sending.failed} alerts could not be sent; they are tried again")
-    past = samples.between(services, health.at - pictures.BACKLOG_SHOWN, health.at + timedelta(microseconds=1))
     open_alerts = alerts.open_alerts(services)
-    drawn = {
-        "积压": pictures.backlog(past, health.at, zone),
-        "结果": pictures.outcomes(past, health.at, zone),
-        **{f"{gate.source} 的请求": pictures.requests(gate, health.at, zone) for gate in health.gates},
-        "判定": pictures.verdicts(health),
-        "耗时": pictures.durations(health),
-    }
-    # In one value: the UI shows a value of this length only after a click.
-    plots = "\n\n".join(as_image(svg, name) for name, svg in drawn.items() if svg)
-    tables = {
-        "alerts": panel(report.alert_rows(open_alerts, zone)),
-        "sources": panel([gate_row(gate, health.at, zone) for gate in health.gates]),
-        "outcomes": panel(report.outcome_rows(health)),
-        "queue": panel(report.queue_rows(health, zone)),
-        "closed_tasks": panel(report.closed_rows(health)),
-        "verdicts": panel(report.verdict_rows(health)),
-    }
     return dg.MaterializeResult(
         metadata={
-            "plots": dg.MetadataValue.md(plots or "—"),
-            **{name: dg.MetadataValue.md(text) for name, text in tables.items()},
+            "alerts": shown_table(_alert_rows(open_alerts, zone)),
+            "sources": shown_table([gate_row(gate, health.at, zone) for gate in health.gates]),
+            "outcomes": shown_table(_outcome_rows(health)),
+            "queue": shown_table(_queue_rows(health, zone)),
+            "closed_tasks": shown_table(_closed_rows(health)),
+            "verdicts": shown_table(_verdict_rows(health)),
             **_numbers(health),
             "oldest_due": _oldest_due(services.settings, health),
             "open_alerts": len(open_alerts),
@@ -149,7 +139,9 @@ def _numbers(health: Health) -> dict[str, int | float]:
         "failed_last_hour": hour.failed,
         "failure_share_last_hour": hour.failure_share,
         "failure_share_last_day": total(health.last_day).failure_share,
-        **{f"requests_last_hour_{gate.source}": report.granted_last_hour(gate) for gate in health.gates},
+        **{
+            f"requests_last_hour_{gate.source}": sum(minute.granted for minute in gate.minutes) for gate in health.gates
+        },
         "verdicts_today": sum(today.counts.values()),
         "review_share_today": today.review_share,
         "spent_usd_today": health.spending.usd,
@@ -158,6 +150,79 @@ def _numbers(health: Health) -> dict[str, int | float]:
         "intros_failed_today": health.spending.failed,
     }
     return {name: round(value, 4) for name, value in numbers.items() if value is not None}
+
+
+def _queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
+    return [
+        {
+            "任务": word_for(TASK_TYPES, item.task_type),
+            "状态": word_for(TASK_STATUSES, item.status),
+            "数量": item.count,
+            "其中未到时间": item.later,
+            "最早可处理": local_time(item.oldest, zone),
+            "最早入队": local_time(item.created, zone),
+        }
+        for item in health.open_tasks
+    ]
+
+
+def _closed_rows(health: Health) -> list[dict[str, object]]:
+    return [
+        {
+            "任务": word_for(TASK_TYPES, item.task_type),
+            "结果": word_for(TASK_STATUSES, item.status),
+            "数量": item.count,
+            "平均耗时": "" if item.mean_seconds is None else duration(item.mean_seconds),
+            "95% 不超过": "" if item.p95_seconds is None else duration(item.p95_seconds),
+        }
+        for item in health.closed_tasks
+    ]
+
+
+def _outcome_rows(health: Health) -> list[dict[str, object]]:
+    return [
+        {
+            "任务": word_for(TASK_TYPES, task_type),
+            "时段": period,
+            "成功": found.succeeded,
+            "失败（含退回重试）": found.failed,
+            "跳过": found.skipped,
+            "失败率": share_text(found.failure_share),
+        }
+        for period, outcomes in (("最近 1 小时", health.last_hour), ("最近 24 小时", health.last_day))
+        for task_type, found in outcomes.items()
+    ]
+
+
+def _verdict_rows(health: Health) -> list[dict[str, object]]:
+    return [
+        {
+            "日期": f"{day.day:%Y-%m-%d}",
+            **{name: day.counts.get(status, 0) for status, name in VERDICTS.items()},
+            "待审核占比": share_text(day.review_share),
+        }
+        for day in reversed(health.verdict_days)
+        if day.counts
+    ]
+
+
+def _alert_rows(found: Iterable[alerts.Alert], zone: ZoneInfo) -> list[dict[str, object]]:
+
+    def sending(sent_at: datetime | None, error: str) -> str:
+        return local_time(sent_at, zone) if sent_at else f"未发送{f'：{error}' if error else ''}"
+
+    return [
+        {
+            "类别": word_for(ALERT_KINDS, alert.kind),
+            "内容": alert.title,
+            "说明": alert.detail,
+            "次数": alert.times,
+            "首次": local_time(alert.first_at, zone),
+            "最近": local_time(alert.last_at, zone),
+            "发送": sending(alert.sent_at, alert.send_error),
+        }
+        for alert in sorted(found, key=lambda alert: alert.alert_id, reverse=True)
+    ]
 
 
 assets = [pipeline_health]

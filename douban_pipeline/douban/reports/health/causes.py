@@ -71,8 +71,6 @@ class Cause:
     Attributes:
         name: The same for the same cause; at most 190 characters.
         kind: One of `ALERT_KINDS`.
-        title: One line.
-        detail: Lines of plain text.
     """
 
     name: str
@@ -102,7 +100,6 @@ class FailedRun:
     """A run that failed, as an alert names it.
 
     Attributes:
-        job: Its job.
         shards: The shards that it covers, or that its whole backfill lost so far, in order; none if it has none.
         assets: The assets it was to materialize, for a run of Dagster's own job.
         link: Address of its page.

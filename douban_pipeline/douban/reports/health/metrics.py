@@ -40,13 +40,9 @@ DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class OpenTasks:
-    """Open tasks of one type and status, and of one stage if they are counted by stage.
+    """Open tasks of one type and status, and of one stage if they are counted by stage (else it is empty).
 
     Attributes:
-        task_type: Their type.
-        stage: Their stage; empty where stages are counted together.
-        status: PENDING or RUNNING.
-        count: How many.
         later: How many of them may not be started yet.
         oldest: Earliest moment from which one may be started (UTC).
         created: When the first of them was queued (UTC).
@@ -63,15 +59,7 @@ class OpenTasks:
 
 @dataclass(frozen=True, slots=True)
 class ClosedTasks:
-    """Tasks of one type and status that were closed in the last 24 hours.
-
-    Attributes:
-        task_type: Their type.
-        status: SUCCESS, FAIL or SKIP.
-        count: How many.
-        mean_seconds: Their mean duration; None if no start time is known.
-        p95_seconds: The 95th percentile of their durations; None likewise.
-    """
+    """Tasks of one type and status that were closed in the last 24 hours; seconds are None if no start is known."""
 
     task_type: str
     status: str
@@ -132,14 +120,7 @@ class VerdictDay:
 
 @dataclass(frozen=True, slots=True)
 class IntroBudget:
-    """Cost of today's intros, in US dollars, and their outcomes.
-
-    Attributes:
-        usd: Spent.
-        budget_usd: Allowed.
-        written: Intros that were written, or shown in a dry run.
-        failed: Answers that were unusable, or that the fact guard refused.
-    """
+    """Cost of today's intros, in US dollars, and how many were written (or shown in a dry run) or failed."""
 
     usd: float
     budget_usd: float
@@ -149,20 +130,14 @@ class IntroBudget:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Everything that is measured.
+    """Everything that is measured at a moment (UTC); closed tasks are of the last 24 hours.
 
     Attributes:
-        at: Time of the measurement (UTC).
         due: Number of videos in scope whose next visit is due.
         oldest_due: The due video that has waited longest.
         statuses: Numbers of live videos by status, as people read it.
-        open_tasks: The queue, by type and status.
-        closed_tasks: Tasks closed in the last 24 hours, by type and status.
-        last_hour: Outcomes of the last hour's tasks, by type.
-        last_day: Outcomes of the last 24 hours' tasks, by type.
-        gates: The sources, by name.
+        last_hour, last_day: Outcomes of tasks, by type.
         verdict_days: The last `DAYS` days and today, the oldest first.
-        spending: Cost of today's intros.
     """
 
     at: datetime
@@ -380,3 +355,11 @@ def _spending(connection: Connection, services: Services, now: datetime) -> Intr
     written = sum(counts.get(state, 0) for state in (IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW))
     failed = sum(counts.get(state, 0) for state in (IntroState.REFUSED, IntroState.FAILED))
     return IntroBudget(sum(row[2] for row in rows), settings.llm_budget_usd_per_day, written, failed)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as text, in a unit that makes it readable."""
+    units = ((90, 1.0, "秒"), (5400, 60.0, "分"), (172_800, 3600.0, "小时"), (math.inf, 86_400.0, "天"))
+    size, unit = next((size, unit) for limit, size, unit in units if seconds < limit)
+    value = seconds / size
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{round(value, 1 if value >= 10 else 2):g} {unit}"

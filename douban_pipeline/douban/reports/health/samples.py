@@ -1,4 +1,4 @@
-"""Stored measurements: for plots over time, and for warnings that compare with the past."""
+"""Stored measurements, for warnings that compare with the past."""
 
 from __future__ import annotations
 
@@ -68,14 +68,6 @@ def keep(services: Services, sample: HealthSample) -> None:
         connection.execute(delete(table).where(table.c.sampled_at < sample.at - KEPT))
 
     run_transaction(services.engine, store)
-
-
-def between(services: Services, start: datetime, end: datetime) -> list[HealthSample]:
-    """Return the samples from ``start`` to before ``end``, the oldest first."""
-    table = services.tables.health
-    query = select(table).where(table.c.sampled_at >= start, table.c.sampled_at < end).order_by(table.c.sampled_at)
-    with reading(services.engine) as connection:
-        return [_sample(row.sampled_at, row.figures) for row in connection.execute(query)]
 
 
 def newest_before(services: Services, end: datetime, *, within: timedelta) -> HealthSample | None:

@@ -1,26 +1,21 @@
-"""The lists as assets: pages with filter, sort and paging over all rows, CSV files, and their numbers.
-
-Each report asset publishes its list: the page, and as metadata its numbers, its first rows and what stands around it.
-"""
+"""The lists as assets: their figures, first rows and CSV files; the service shows them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
-from douban_pipeline.core.language import page_docstring, page_text
-from douban_pipeline.core.ui.lists.list_page import Table
-from douban_pipeline.core.ui.lists.shown_cells import markdown
+from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.ui.lists.list_table import write_csv
+from douban_pipeline.core.ui.lists.shown_cells import IN_UI, preview
 from douban_pipeline.core.ui.report_files import ReportFileError
-from douban_pipeline.dagster_kit.launchpad import LaunchpadConfig
 from douban_pipeline.dagster_kit.metadata import shown_place
 from douban_pipeline.douban.chain.sync.assets import synced_fields
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame, publish
-from douban_pipeline.douban.reports.lists.duplicates import MOST_GROUPS, duplicates_list
-from douban_pipeline.douban.reports.lists.keepers import KeeperRule
-from douban_pipeline.douban.reports.lists.named_list import NamedList
-from douban_pipeline.douban.reports.lists.overview import write_overview
+from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.duplicates import store_same_titles
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
+from douban_pipeline.douban.reports.lists.spec import batches_of, csv_file, list_path, page_of_rows
+from douban_pipeline.douban.reports.lists.statistics import statistics
 from douban_pipeline.douban.services import Services
 
 
@@ -29,28 +24,12 @@ def report_asset(function: Callable[..., Any]) -> dg.AssetsDefinition:
     return dg.asset(deps=[synced_fields], group_name="reports", kinds={"mysql", "python"})(page_docstring(function))
 
 
-class DuplicatesConfig(LaunchpadConfig):
-    """Which video of a group is proposed to be kept, and how many groups by name are listed."""
-
-    keeper: KeeperRule = Field(
-        KeeperRule.best_match,
-        description=page_text("Which video to propose to keep."),
-    )
-    most: int = Field(
-        MOST_GROUPS,
-        ge=1,
-        le=5000,  # a phone can still open it
-        description=page_text("Number of listed groups by name."),
-    )
-
-
 @report_asset
 def review_list(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """The list of videos that wait for a person: doubtful matches and ids, and repeated failures; each with links
-    that open filled-in launchpads.
+    """The list of videos that wait for a person: doubtful matches and ids, and repeated failures.
 
-    Like every list it is a page among the report files with filter, sort and paging over all rows, and a CSV file;
-    `douban-pipeline list review` reads the same from the database at any time.
+    Like every list it is a page of the service, read when it is opened, with filter, sort and paging over all rows and
+    links that open filled-in launchpads. The asset records figures and first rows, and writes all rows as a CSV file.
     """
     return _published(services, "review")
 
@@ -67,14 +46,19 @@ def missing_douban_ids(services: dg.ResourceParam[Services]) -> dg.MaterializeRe
 
 
 @report_asset
-def duplicate_reports(config: DuplicatesConfig, services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
+def duplicate_reports(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
     """The list of likely duplicate videos: by shared Douban id, and below it by equal name, number, year and kind.
 
-    Each group says which video is proposed to be kept, by the rule `keeper` of the config, and why; and has a link that
-    opens `record_batch_decisions` to clear the id of the others, or to ignore those without one. The link's batch is
-    a dry run first. The pipeline never merges or deletes videos; locked videos are named.
+    Each group says which video is proposed to be kept, and why; and has a link that opens `record_batch_decisions` to
+    clear the id of the others, or to ignore those without one. The link's batch is a dry run first. The pipeline never
+    merges or deletes videos; locked videos are named.
     """
-    return _published(services, "duplicates", wanted=duplicates_list(services.ready(), config.keeper, most=config.most))
+    services.ready()
+    try:
+        store_same_titles(services)
+    except ReportFileError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+    return _published(services, "duplicates")
 
 
 @report_asset
@@ -118,42 +102,38 @@ def tasks_and_log(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
 )
 @page_docstring
 def overview(services: dg.ResourceParam[Services]) -> dg.MaterializeResult:
-    """The home page (`index.html`): videos with and without an id, in review, conflicts, locked, due and done today,
-    failures; with links to every list and report.
-
-    The sensor `overview_sensor` writes the page every two minutes without a run; here the numbers are plotted over
-    time.
+    """The figures of the front page: videos with and without an id, in review, conflicts, locked, due and done today,
+    failures; Dagster plots them over time.
     """
-    services.ready()
-    try:
-        found = write_overview(services)
-    except ReportFileError as error:
-        raise dg.Failure(str(error), allow_retries=False) from error
-    return dg.MaterializeResult(metadata={"page": shown_place(services.reports, OVERVIEW[1]), **found.counts()})
+    return dg.MaterializeResult(metadata={"page": _served(services, ""), **statistics(services.ready()).counts()})
 
 
-def _published(services: Services, *names: str, wanted: NamedList | None = None) -> dg.MaterializeResult:
-    """Write the lists of these names; return their numbers and tables as metadata."""
+def _published(services: Services, *names: str) -> dg.MaterializeResult:
+    """Write the CSV files of the lists of these names; return their figures, first rows and places as metadata."""
     services.ready()
     metadata: dict[str, Any] = {}
     for name in names:
-        made = wanted or LISTS[name](services)
+        spec, file, zone = LISTS[name](services), csv_file(name), services.settings.zone
+        rows = batches_of(services, spec, ListFilter(), most=spec.most)
         try:
-            written = publish(services, made)
+            count = write_csv(services.reports.path / file, spec.columns, rows, zone, services.reports.problem)
         except ReportFileError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
+        first, _ = page_of_rows(services, spec, ListFilter(), size=IN_UI)
         metadata |= {
-            f"{name}_page": shown_place(services.reports, made.page.file),
-            f"{name}_rows": written.rows,
-            **written.figures.counts,
-            f"{name}_first": _table(services, written.first),
-            **{table.key: _table(services, table) for table in written.figures.tables},
+            f"{name}_page": _served(services, list_path(name)),
+            f"{name}_csv": shown_place(services.reports, file),
+            f"{name}_rows": count,
+            **spec.figures().counts,
+            f"{name}_first": dg.MetadataValue.md(preview(spec.columns, first, zone)),
         }
     return dg.MaterializeResult(metadata=metadata)
 
 
-def _table(services: Services, table: Table) -> dg.MarkdownMetadataValue:
-    return dg.MetadataValue.md(markdown(table, page_frame(services)))
+def _served(services: Services, path: str) -> dg.MetadataValue:
+    """Return where the service has a page: its address, or its path if no address is set."""
+    base = services.settings.public_url.rstrip("/")
+    return dg.MetadataValue.url(f"{base}/{path}") if base else dg.MetadataValue.text(f"/{path}")
 
 
 assets = [

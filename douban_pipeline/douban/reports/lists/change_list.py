@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, case, func, select
@@ -17,8 +17,9 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListLink, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, decide, link_of, page_of, view
+from douban_pipeline.douban.reports.lists.keyset import Choice
 from douban_pipeline.douban.reports.lists.records import MOST, history_link, record_columns, record_reader, record_rows
+from douban_pipeline.douban.reports.lists.spec import FIRST, ListSpec, decide, link_of, view
 from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NUMBER, TIME
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
@@ -43,19 +44,6 @@ _LOOKED_AFTER = (
     DecisionAction.sync_now,
 )
 """Decisions that may help a change that was not written."""
-
-
-@dataclass(frozen=True, slots=True)
-class DayOfChanges:
-    """Number of changes written on one day of the site's time zone by action and operator, and of those reverted
-    since.
-    """
-
-    day: date
-    action: str
-    operator: str
-    count: int
-    reverted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +78,7 @@ def remedy_of(change: Mapping[Any, Any]) -> Remedy:
     return Remedy("CMS 中的值在写入时变了：下次访问会自动重试，不想等可立即同步。", (DecisionAction.sync_now,))
 
 
-def log_list(services: Services) -> NamedList:
+def log_list(services: Services) -> ListSpec:
     """Return the list of logged changes: every write, who made it, why, and its outcome."""
     log, location = services.tables.log, services.location
     columns = (
@@ -130,13 +118,27 @@ def log_list(services: Services) -> NamedList:
             ),
         }
 
-    page = page_of(
+    by = case((log.c.operator.in_(list(OPERATORS)), log.c.operator), else_="person")
+    rows = record_rows(
+        services,
+        log,
+        "change_id",
+        "prepared_at",
+        ("reason", "state_reason", "batch_id", "operator"),
+        {"action": CHANGES, "state": CHANGE_STATES},
+        {
+            "action": Choice(log.c.action, CHANGES),
+            "state": Choice(log.c.state, CHANGE_STATES),
+            "operator": Choice(by, {**OPERATORS, "person": "人工"}),
+        },
+    )
+    return ListSpec(
         "log",
-        f"写入了什么、谁写的、为什么，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list log。",
+        f"写入了什么、谁写的、为什么；CSV 里是最新的 {MOST:,} 条。",
         columns,
+        rows,
+        record_reader(services, log, "change_id", cells),
         key="change_id",
-        video="vod_id",
-        time="at",
         links={
             "history": history_link(location),
             "undo": link_of("撤销…", links.revert(change_ids=[FIRST]), location),
@@ -145,14 +147,9 @@ def log_list(services: Services) -> NamedList:
             ),
             **{action.value: decide(CHANGES[action], location, action) for action in _LOOKED_AFTER},
         },
-        order="变更编号，新的在前",
+        figures=lambda: _figures(services),
+        most=MOST,
     )
-    words = {"action": CHANGES, "state": CHANGE_STATES, "operator": OPERATORS}
-    rows = record_rows(
-        services, log, "change_id", "prepared_at", "operator", ("reason", "state_reason", "batch_id"), words
-    )
-    read = record_reader(services, log, "change_id", cells)
-    return NamedList("log", page, rows, read, lambda counts: _figures(services), most=MOST)
 
 
 def _what(row: RowMapping) -> str:
@@ -171,11 +168,11 @@ def _figures(services: Services) -> Figures:
         query = select(log.c.state, func.count()).where(log.c.state.in_(_TROUBLE), log.c.prepared_at >= since)
         counts = dict(connection.execute(query.group_by(log.c.state)).tuples().all())
         days = days_of_changes(services, connection)
-    written = sum(day.count for day in days)
+    written = sum(day["count"] for day in days)
 
     def card(state: ChangeState) -> Card:
         count, word = counts.get(state, 0), word_for(CHANGE_STATES, state)
-        address = view(since=day_of(since, zone).date, state=word) if count else ""
+        address = view(since=day_of(since, zone).date, state=state) if count else ""
         return Card(f"未写入：{word}", f"{count:,}", f"最近 {TROUBLE_DAYS} 天", problem_tone(count), address)
 
     return Figures(
@@ -192,28 +189,18 @@ def _figures(services: Services) -> Figures:
                     ListColumn("count", "次数", NUMBER),
                     ListColumn("reverted", "其中已撤销", NUMBER),
                 ),
-                list(map(_day, days)),
+                days,
             )
         ],
     )
 
 
-def _day(item: DayOfChanges) -> Row:
-    return {
-        "day": str(item.day),
-        "action": word_for(CHANGES, item.action),
-        "operator": word_for(OPERATORS, item.operator),
-        "count": item.count,
-        "reverted": item.reverted,
-    }
-
-
-def days_of_changes(services: Services, connection: Connection) -> list[DayOfChanges]:
+def days_of_changes(services: Services, connection: Connection) -> list[Row]:
     """Return the changes of the last `DAYS` days by day, action and operator, the newest day first."""
     log, zone = services.tables.log, services.settings.zone
     today = day_of(services.clock.now(), zone).date
     reverted = func.sum(case((log.c.state == ChangeState.REVERTED, 1), else_=0))
-    found: list[DayOfChanges] = []
+    found: list[Row] = []
     for back in range(DAYS):
         day = today - timedelta(days=back)
         # Midnights, not steps of 24 hours: some zones change their clocks.
@@ -224,5 +211,7 @@ def days_of_changes(services: Services, connection: Connection) -> list[DayOfCha
             .group_by(log.c.action, log.c.operator)
             .order_by(func.count().desc(), log.c.action, log.c.operator)
         )
-        found += [DayOfChanges(day, row[0], row[1], row[2], int(row[3])) for row in connection.execute(query)]
+        for action, operator, count, undone in connection.execute(query):
+            words = {"action": word_for(CHANGES, action), "operator": word_for(OPERATORS, operator)}
+            found.append({"day": str(day), **words, "count": count, "reverted": int(undone)})
     return found

@@ -53,15 +53,6 @@ class TitleGroup:
         return tuple(member for member in self.members[1:] if member.origin is LinkOrigin.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class TitleGroups:
-    """How many groups there are, of how many videos, and the largest of them."""
-
-    count: int
-    videos: int
-    shown: tuple[TitleGroup, ...]
-
-
 def linked_conditions(services: Services) -> list[ColumnElement[bool]]:
     """Return the conditions that a live video has a confirmed id."""
     return [*sharing_conditions(services), ~recycled_condition(services.cms, services.tables.video.c.vod_id)]
@@ -99,27 +90,25 @@ def shared_sizes(services: Services, connection: Connection, among: Sequence[int
     return {douban_id: count for douban_id, count in found.items() if count > 1}
 
 
-def title_groups(services: Services, keeper: KeeperRule, *, most: int) -> TitleGroups:
-    """Return the groups of videos with equal name, number, year and kind, the largest ``most`` in full.
-
-    Ignored videos are left out, since a person has seen them. So are groups whose videos are all linked: with one
-    subject they are a group by subject, with several they are known to be different works.
-    """
-    groups = _equal_titles(services)
-    groups.sort(key=lambda vod_ids: (-len(vod_ids), vod_ids[0]))
+def title_groups(services: Services, groups: Sequence[Sequence[int]], *, most: int) -> list[TitleGroup]:
+    """Return the first ``most`` groups of `equal_titles` in full, without videos that were deleted since."""
     with reading(services.engine) as connection:
         every = members_of(services, connection, [vod_id for group in groups[:most] for vod_id in group])
-    shown = []
+    found, rule = [], KeeperRule.best_match
     for group in groups[:most]:
-        members = ranked([every[each] for each in group if each in every], keeper)
-        if len(members) > 1:  # videos may be deleted in the meantime
-            why = keep_reason(members[0], members[1], keeper, services.settings.zone)
-            shown.append(TitleGroup(_name_of(members[0]), tuple(members), why))
-    return TitleGroups(len(groups), sum(map(len, groups)), tuple(shown))
+        members = ranked([every[each] for each in group if each in every], rule)
+        if len(members) > 1:
+            why = keep_reason(members[0], members[1], rule, services.settings.zone)
+            found.append(TitleGroup(_name_of(members[0]), tuple(members), why))
+    return found
 
 
-def _equal_titles(services: Services) -> list[Sequence[int]]:
-    """Return the ids of every group by title, each in ascending order."""
+def equal_titles(services: Services) -> list[Sequence[int]]:
+    """Return the ids of the videos with equal name, number, year and kind, the largest group first.
+
+    It reads the whole library. Ignored videos are left out, since a person has seen them. So are groups whose videos
+    are all linked: with one subject they are a group by subject, with several they are known to be different works.
+    """
     ignored, doubtful = (_of_status(services, status) for status in (ReviewStatus.IGNORED, ReviewStatus.REVIEW))
     ids, keys, linked = array("q"), array("q"), array("b")
     kinds: dict[int, Kind | None] = {}
@@ -139,7 +128,7 @@ def _equal_titles(services: Services) -> list[Sequence[int]]:
             keys.append(hash((title.form, title.number_kind, title.distinct_editions, year, kinds[type_id])))
             ids.append(vod_id)
             linked.append(row["vod_douban_id"] > 0 and vod_id not in doubtful)
-    return _equal(ids, keys, linked)
+    return sorted(_equal(ids, keys, linked), key=lambda vod_ids: (-len(vod_ids), vod_ids[0]))
 
 
 def _equal(ids: array[int], keys: array[int], linked: array[int]) -> list[Sequence[int]]:

@@ -5,6 +5,7 @@ One row per video, the rows of a group together.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,6 @@ from douban_pipeline.core.ui.lists.list_page import (
     ColumnKind,
     Figures,
     ListColumn,
-    ListCounts,
     ListLink,
     Row,
     Table,
@@ -25,21 +25,22 @@ from douban_pipeline.core.ui.templates import Card
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists.duplicate_groups import (
     TitleGroup,
+    equal_titles,
     linked_conditions,
     members_of,
+    shared_sizes,
     sharing_conditions,
     title_groups,
 )
 from douban_pipeline.douban.reports.lists.keepers import GroupMember, KeeperRule, LinkOrigin, keep_reason, ranked
-from douban_pipeline.douban.reports.lists.keyset import ListRows
-from douban_pipeline.douban.reports.lists.named_list import (
+from douban_pipeline.douban.reports.lists.keyset import Choice, ListRows
+from douban_pipeline.douban.reports.lists.spec import (
     FIRST,
     SECOND,
-    NamedList,
+    ListSpec,
     batch_link,
     decide,
     link_of,
-    page_of,
 )
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
@@ -58,19 +59,18 @@ from douban_pipeline.douban.reports.lists.videos import (
 from douban_pipeline.douban.reports.video_site import VideoSite, posters_of
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction
+from douban_pipeline.douban.wording import ID_SOURCES
 
-MOST_GROUPS = 500
-"""Groups by name that the page lists unless told otherwise."""
+SAME_TITLES = "same_titles.json"
+"""File among the reports with the ids of each group by name: to find them takes the whole library."""
+
+MOST_GROUPS = 100
+"""Groups by name that the page lists, the largest."""
 
 _SIZE_FIRST = 100_000_000_000
 """More than any subject's id: ordered by size times this plus the id, groups come largest first and undivided."""
 
 _KEEP, _CLEAR, _LOCKED, _IGNORE = "保留", "清除", "已锁定", "忽略"
-_RULES = {
-    KeeperRule.best_match: "匹配最可靠的（锁定 > 人工指定 > 自动匹配 > CMS 原有 > 无，再比得分、关联时间、播放）",
-    KeeperRule.earliest_link: "关联最早的（再比来源、得分、播放）",
-    KeeperRule.popularity: "播放最多的（再比来源、得分、关联时间）",
-}
 _ORIGINS = {
     LinkOrigin.LOCKED: "已锁定",
     LinkOrigin.PERSON: "人工指定",
@@ -89,16 +89,8 @@ _OF_GROUP = (
 )
 
 
-def duplicates_list(
-    services: Services, keeper: KeeperRule = KeeperRule.best_match, *, most: int = MOST_GROUPS
-) -> NamedList:
-    """Return the list of videos that share their confirmed id with other videos.
-
-    Args:
-        services: Database and settings.
-        keeper: The rule by which one video of each group is proposed to be kept.
-        most: Most groups by name that its page lists.
-    """
+def duplicates_list(services: Services) -> ListSpec:
+    """Return the list of videos that share their confirmed id with other videos."""
     video, vod, location = services.tables.video, services.cms.vod, services.location
     categories, site = category_names(services), VideoSite.of(services.settings)
     size = func.count().label("size")
@@ -127,7 +119,7 @@ def duplicates_list(
             del held[gone]
         for douban_id, members in _groups(services, connection, sorted(subjects - held.keys())).items():
             # One whose others lie in the recycle bin is no duplicate.
-            held[douban_id] = _advised(services, connection, douban_id, members, keeper)
+            held[douban_id] = _advised(services, connection, douban_id, members)
         found = {}
         for vod_id, row in rows.items():
             cells = held.get(row["vod_douban_id"], {}).get(vod_id)
@@ -135,23 +127,6 @@ def duplicates_list(
                 found[vod_id] = {**named(row, categories, site), "douban_id": row["vod_douban_id"], **cells}
         return found
 
-    page = page_of(
-        "duplicates",
-        "同一条目被多部影片使用。确为重复时清除其他影片的 ID；片名明显不同时，多半是 ID 写错了。"
-        f"建议保留{_RULES[keeper]}。程序从不合并或删除影片：由人核对后处理。",
-        columns,
-        key="douban_id",
-        video="vod_id",
-        time="updated",
-        links={
-            "clear_others": link_of("清除其他", links.clear_others(SECOND, FIRST), location),
-            "clear": decide("清除", location, DecisionAction.clear_id),
-            "lock": decide("锁定", location, DecisionAction.lock_id),
-            "history": link_of("历史", links.history(FIRST), location),
-        },
-        batch=(batch_link("处理这些组", links.settle_duplicates, location),),
-        order="大的组在前",
-    )
     by_size = (cast(shared.c.size, BigInteger) * _SIZE_FIRST) + video.c.vod_douban_id
     rows = ListRows(
         key=video.c.vod_id,
@@ -168,11 +143,28 @@ def duplicates_list(
         },
         time=video.c.vod_time,
         category=video.c.type_id,
-        source=video.c.douban_id_source,
+        choices={"source": Choice(video.c.douban_id_source, {code: word for code, word in ID_SOURCES.items() if code})},
         texts=(vod.c.vod_name,),
         numbers=(video.c.vod_id, video.c.vod_douban_id),
     )
-    return NamedList("duplicates", page, rows, read, lambda counts: _figures(services, counts, keeper, most))
+    return ListSpec(
+        "duplicates",
+        "同一条目被多部影片使用。确为重复时清除其他影片的 ID；片名明显不同时，多半是 ID 写错了。"
+        "建议保留匹配最可靠的（锁定 > 人工指定 > 自动匹配 > CMS 原有 > 无，再比得分、关联时间、播放）。"
+        "程序从不合并或删除影片：由人核对后处理。",
+        columns,
+        rows,
+        read,
+        key="douban_id",
+        links={
+            "clear_others": link_of("清除其他", links.clear_others(SECOND, FIRST), location),
+            "clear": decide("清除", location, DecisionAction.clear_id),
+            "lock": decide("锁定", location, DecisionAction.lock_id),
+            "history": link_of("历史", links.history(FIRST), location),
+        },
+        batch=(batch_link("处理这些组", links.settle_duplicates, location),),
+        figures=lambda: _figures(services),
+    )
 
 
 def _groups(services: Services, connection: Connection, subjects: Sequence[int]) -> dict[int, list[int]]:
@@ -188,20 +180,18 @@ def _groups(services: Services, connection: Connection, subjects: Sequence[int])
     return found
 
 
-def _advised(
-    services: Services, connection: Connection, douban_id: int, vod_ids: Sequence[int], keeper: KeeperRule
-) -> Mapping[int, Row]:
+def _advised(services: Services, connection: Connection, douban_id: int, vod_ids: Sequence[int]) -> Mapping[int, Row]:
     """Return the cells of a group's members that depend on the group."""
     known = members_of(services, connection, vod_ids).values()
     # A batch selects by id: a video whose id changed in the meantime is left out.
     members = [member for member in known if member.douban_id == douban_id]
     if len(members) < 2:
         return {}
-    first, *others = ranked(members, keeper)
+    first, *others = ranked(members, KeeperRule.best_match)
     size = len(others) + 1
     touched = sum(not member.locked for member in others)
     why = [
-        keep_reason(first, others[0], keeper, services.settings.zone),
+        keep_reason(first, others[0], KeeperRule.best_match, services.settings.zone),
         f"超过 {links.BATCH} 部，一次只处理 {links.BATCH} 部" if touched > links.BATCH else "",
         "如此之多，多半是采集时写入的固定 ID" if size > links.BATCH else "",
     ]
@@ -228,18 +218,31 @@ def _cells(
     }
 
 
-def _figures(services: Services, counts: ListCounts, keeper: KeeperRule, most: int) -> Figures:
-    found, by_subject = title_groups(services, keeper, most=most), counts.of("advice", _KEEP)
+def store_same_titles(services: Services) -> None:
+    """Find the groups by name in the whole library, for the page.
+
+    Raises:
+        ReportFileError: Their file cannot be written.
+    """
+    services.reports.write(SAME_TITLES, json.dumps([list(map(int, group)) for group in equal_titles(services)]))
+
+
+def _figures(services: Services) -> Figures:
+    stored = services.reports.path / SAME_TITLES
+    groups = json.loads(stored.read_text("utf-8")) if stored.is_file() else []
+    shown = title_groups(services, groups, most=MOST_GROUPS)
     with reading(services.engine) as connection:
-        posters = posters_of(services, connection, [each.vod_id for group in found.shown for each in group.members])
+        by_subject = shared_sizes(services, connection)
+        posters = posters_of(services, connection, [each.vod_id for group in shown for each in group.members])
+    of_subject, of_title = sum(by_subject.values()), sum(map(len, groups))
     table = Table(
         "same_titles",
-        f"同名同年同类（{found.count:,} 组）",
+        f"同名同年同类（{len(groups):,} 组）",
         (NAME, PICTURE, VOD_ID, YEAR, ListColumn("name", "共同点"), *_OF_GROUP, ACTIONS),
-        [row for group in found.shown for row in _of_title(group, posters)],
+        [row for group in shown for row in _of_title(group, posters)],
         "片名、季数、年份和类别相同，且至少一部没有已确认的 ID，大的组在前。"
-        "确为重复时忽略没有 ID 的；已忽略的不再列出。"
-        + (f"这里是前 {len(found.shown):,} 组。" if found.count > len(found.shown) else ""),
+        "确为重复时忽略没有 ID 的；已忽略的不再列出。每晚在全库中查找。"
+        + (f"这里是前 {len(shown):,} 组。" if len(groups) > len(shown) else ""),
         video="vod_id",
         links={
             "ignore_others": _ignore_others(services.location),
@@ -247,14 +250,10 @@ def _figures(services: Services, counts: ListCounts, keeper: KeeperRule, most: i
         },
     )
     return Figures(
-        {
-            "groups_by_subject": by_subject,
-            "groups_by_title": found.count,
-            "videos": counts.rows + found.videos,
-        },
+        {"groups_by_subject": len(by_subject), "groups_by_title": len(groups), "videos": of_subject + of_title},
         [
-            Card("同一豆瓣 ID", f"{by_subject:,} 组", f"{counts.rows:,} 部影片"),
-            Card("同名", f"{found.count:,} 组", f"{found.videos:,} 部影片", address="#same_titles"),
+            Card("同一豆瓣 ID", f"{len(by_subject):,} 组", f"{of_subject:,} 部影片"),
+            Card("同名", f"{len(groups):,} 组", f"{of_title:,} 部影片", address="#same_titles"),
         ],
         [table],
     )

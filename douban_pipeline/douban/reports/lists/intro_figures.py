@@ -2,56 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, case, func, select, true
 
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
+from douban_pipeline.core.ui.lists.list_page import Row
 from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline.douban.intros.due import DueIntros
 from douban_pipeline.douban.reports.health.metrics import OpenTasks, open_tasks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import IntroState, TaskType
-from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.videos import intro_of_person
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from douban_pipeline.douban.wording import VIOLATIONS, word_for
 
 DAYS = 30
 """Number of days for which refusals, costs and missing source texts are shown."""
 
-_ALL = 1_000_000
 
+def calls(services: Services, connection: Connection) -> tuple[list[Row], list[Row]]:
+    """Return the guard's refusals, the most frequent first, and the days' calls and costs, the newest first.
 
-@dataclass(slots=True)
-class GuardRefusals:
-    """The guard's refusals for one kind of violation: how often, in which videos, and an example sentence."""
-
-    times: int = 0
-    videos: set[int] = field(default_factory=set)
-    example: str = ""
-
-
-@dataclass(slots=True)
-class DaySpending:
-    """Cost of a day's calls of the language model, and the outcomes of the answers."""
-
-    calls: int = 0
-    written: int = 0
-    refused: int = 0
-    failed: int = 0
-    usd: float = 0.0
-    tokens: int = 0
-
-
-def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRefusals], dict[date, DaySpending]]:
-    """Return the refusals by kind of violation and the spending by day, of the last `DAYS` days."""
-    import pandas  # loaded only by a run that needs it
+    Both are rows of the page's tables, of the last `DAYS` days of the site's time zone.
+    """
+    import pandas  # loaded only where it is needed
 
     intro, zone = services.tables.intro, services.settings.zone
     today = day_of(services.clock.now(), zone).date
@@ -59,36 +36,34 @@ def calls(services: Services, connection: Connection) -> tuple[dict[str, GuardRe
     query = select(
         intro.c.vod_id, intro.c.state, intro.c.created_at, intro.c.cost_usd, tokens, intro.c.violations
     ).where(intro.c.created_at >= midnight(today - timedelta(days=DAYS - 1), zone))
-    columns = ["vod_id", "state", "created_at", "usd", "tokens", "violations"]
     rows = connection.execute(query.execution_options(yield_per=2000))
-    table = pandas.DataFrame(map(tuple, rows), columns=columns)
+    table = pandas.DataFrame(map(tuple, rows), columns=["vod_id", "state", "at", "usd", "tokens", "violations"])
     if table.empty:
-        return {}, {}
-    written = [IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW]
-    table["day"] = pandas.to_datetime(table["created_at"], utc=True).dt.tz_convert(zone).dt.date
-    table["written"] = table["state"].isin(written)
-    table["refused"] = table["state"] == IntroState.REFUSED
-    table["failed"] = table["state"] == IntroState.FAILED
+        return [], []
+    outcomes = {
+        "written": [IntroState.WRITTEN, IntroState.WITHDRAWN, IntroState.PREVIEW],
+        "refused": [IntroState.REFUSED],
+        "failed": [IntroState.FAILED],
+    }
+    for name, states in outcomes.items():
+        table[name] = table["state"].isin(states)
+    table["day"] = pandas.to_datetime(table["at"], utc=True).dt.tz_convert(zone).dt.date.astype(str)
     by_day = table.groupby("day")
-    sums = by_day[["written", "refused", "failed", "usd", "tokens"]].sum()
-    days = {
-        day: DaySpending(int(count), int(sums.written[day]), int(sums.refused[day]), int(sums.failed[day]))
-        for day, count in by_day.size().items()
-    }
-    for day, spent in days.items():
-        spent.usd, spent.tokens = float(sums.usd[day]), int(sums.tokens[day])
-    return _refusals(table[["vod_id", "violations"]].explode("violations").dropna()), days
-
-
-def _refusals(refused: DataFrame) -> dict[str, GuardRefusals]:
-    """Return the violations by kind, each with its newest sentence as an example."""
-    refused = refused.assign(
-        code=[each["code"] for each in refused["violations"]], text=[each["text"] for each in refused["violations"]]
-    )
-    return {
-        str(code): GuardRefusals(len(rows), set(rows["vod_id"].tolist()), rows["text"].iloc[-1])
-        for code, rows in refused.groupby("code", sort=False)
-    }
+    days = by_day[[*outcomes, "usd", "tokens"]].sum().assign(calls=by_day.size()).sort_index(ascending=False)
+    refused = table[["vod_id", "violations"]].explode("violations").dropna()
+    refused["code"] = [each["code"] for each in refused["violations"]]
+    refused["text"] = [each["text"] for each in refused["violations"]]
+    refusals: list[Row] = [
+        {
+            "kind": word_for(VIOLATIONS, str(code)),
+            "times": len(found),
+            "videos": int(found["vod_id"].nunique()),
+            "example": found["text"].iloc[-1],
+        }
+        for code, found in refused.groupby("code")
+    ]
+    refusals.sort(key=lambda row: -row["times"])
+    return refusals, days.reset_index().to_dict("records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +94,7 @@ class Intros:
         sourceless: The videos without a source text for an intro, of the last `DAYS` days, the newest first.
         queued: Open tasks.
         waiting: Due videos without a task; None if intros are disabled.
-        refusals: Refusals by kind of violation, the most frequent first.
-        days: Spending by day, the newest first.
+        refusals, days: See `calls`.
     """
 
     on: bool
@@ -129,13 +103,13 @@ class Intros:
     sourceless: Sequence[SourcelessIntro]
     queued: Sequence[OpenTasks]
     waiting: UnqueuedIntros | None
-    refusals: Mapping[str, GuardRefusals]
-    days: Mapping[date, DaySpending]
+    refusals: Sequence[Row]
+    days: Sequence[Row]
 
     @property
     def usd(self) -> float:
         """Cost of all days, in US dollars."""
-        return sum(day.usd for day in self.days.values())
+        return float(sum(day["usd"] for day in self.days))
 
 
 def intros(services: Services) -> Intros:
@@ -150,9 +124,9 @@ def intros(services: Services) -> Intros:
             locked_by_people=by_people,
             sourceless=_sourceless(services, connection),
             queued=[item for item in open_tasks(connection, services) if item.task_type == TaskType.AI_INTRO],
-            waiting=_waiting(services) if on else None,
-            refusals=dict(sorted(refusals.items(), key=lambda item: (-item[1].times, item[0]))),
-            days=dict(sorted(days.items(), reverse=True)),
+            waiting=UnqueuedIntros(*DueIntros(services).count(connection)) if on else None,
+            refusals=refusals,
+            days=days,
         )
 
 
@@ -176,14 +150,3 @@ def _sourceless(services: Services, connection: Connection) -> list[SourcelessIn
     newest = {row[0]: SourcelessIntro(*row) for row in connection.execute(query)}
     found = [item for item in newest.values() if item.reason.startswith(NO_SOURCE)]
     return sorted(found, key=lambda item: (-item.when.timestamp(), item.vod_id))
-
-
-def _waiting(services: Services) -> UnqueuedIntros:
-    """Return the due videos without a task, counted shard by shard with the rule that queues them."""
-    due = DueIntros(services)
-    count, oldest = 0, None
-    for shard in range(SHARDS):
-        for item in due.find(shard, limit=_ALL):
-            count += 1
-            oldest = min(oldest or item.synced_at, item.synced_at)
-    return UnqueuedIntros(count, oldest)

@@ -6,19 +6,20 @@ Below it: what has no source text, what waits, what the fact guard refuses, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, case, or_, select, true
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, ListCounts, Row, Table
+from douban_pipeline.core.ui.lists.list_page import Figures, ListColumn, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.intro_figures import DAYS, DaySpending, GuardRefusals, Intros, intros
+from douban_pipeline.douban.reports.lists.intro_figures import DAYS, Intros, intros
 from douban_pipeline.douban.reports.lists.intro_proofs import origins_table, proofs_table
+from douban_pipeline.douban.reports.lists.keyset import Choice, ListRows
 from douban_pipeline.douban.reports.lists.lookup import names_of, synopses_of
-from douban_pipeline.douban.reports.lists.named_list import NamedList, batch_link, page_of, view
+from douban_pipeline.douban.reports.lists.spec import ListSpec, batch_link, counted, view
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     LABEL,
@@ -38,7 +39,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import DecisionAction, TaskType
 from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.store.videos import intro_of_person, is_intro_of_person
-from douban_pipeline.douban.wording import TASK_STATUSES, VIOLATIONS, word_for
+from douban_pipeline.douban.wording import TASK_STATUSES, word_for
 
 MOST = 100
 """Most videos without a source text that are listed."""
@@ -46,10 +47,10 @@ MOST = 100
 _SHOWN = 400
 """Characters of a synopsis that a row shows, more than an intro has: the model's are as many as the videos."""
 
-_FAILED = "失败"
+_STATES = {"locked": "已锁定", "failed": "失败", "unlocked": "未锁定"}
 
 
-def intros_list(services: Services) -> NamedList:
+def intros_list(services: Services) -> ListSpec:
     """Return the list of videos whose intro is locked, was written by the model, or failed."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
@@ -82,43 +83,39 @@ def intros_list(services: Services) -> NamedList:
             for vod_id, row in known_of(services, connection, vod_ids).items()
         }
 
-    page = page_of(
+    locked = video.c.intro_locked == true()
+    failing = video.c.intro_ai_fail_count > 0
+    state = case((locked, "locked"), (failing, "failed"), else_="unlocked")
+    by = case((and_(locked, intro_of_person(services.tables)), "person"), else_="model")
+    rows = video_rows(
+        services,
+        [or_(locked, video.c.intro_ai_last_at.is_not(None), failing)],
+        {"written": video.c.intro_ai_last_at, "since": video.c.intro_lock_time},
+        video.c.intro_ai_last_at,
+        {"state": Choice(state, _STATES), "source": Choice(by, {"person": "人工", "model": "模型"})},
+    )
+    return ListSpec(
         "intros",
         f"{switched_off}简介已锁定、由模型写过、或没有写成的影片。锁定的简介不会被任何自动运行改动。"
         "没有写成而没有“下次”的，间隔期满后再写。",
         columns,
-        key="vod_id",
-        video="vod_id",
-        time="written",
+        rows,
+        read,
         links=common_links(location),
         batch=(
             batch_link("批量重写", links.rewrite_intros, location),
             batch_link("批量锁定", lambda ids: links.batch(DecisionAction.lock_intro, ids), location),
             batch_link("批量解锁", lambda ids: links.batch(DecisionAction.unlock_intro, ids), location),
         ),
-        order="上次 AI 处理，新的在前",
+        figures=lambda: _figures(services, rows),
     )
-    concerned = or_(
-        video.c.intro_locked == true(), video.c.intro_ai_last_at.is_not(None), video.c.intro_ai_fail_count > 0
-    )
-    rows = video_rows(
-        services,
-        [concerned],
-        {"written": video.c.intro_ai_last_at, "since": video.c.intro_lock_time},
-        video.c.intro_ai_last_at,
-        case(
-            (and_(video.c.intro_locked == true(), intro_of_person(services.tables)), ""), else_=video.c.intro_ai_source
-        ),
-    )
-    return NamedList("intros", page, rows, read, lambda counts: _figures(services, counts))
 
 
 def _intro_cells(row: RowMapping) -> dict[str, Any]:
     vod_id, locked, failing = row["vod_id"], row["intro_locked"], row["intro_ai_fail_count"] > 0
     moment: datetime | None = row["intro_ai_last_at"]
-    state = "已锁定" if locked else _FAILED if failing else "未锁定"
     return {
-        "state": state,
+        "state": _STATES["locked" if locked else "failed" if failing else "unlocked"],
         "source": "人工" if locked and is_intro_of_person(row) else row["intro_ai_source"] or None,
         "since": row["intro_lock_time"],
         "written": moment,
@@ -142,12 +139,12 @@ def _retries(services: Services, connection: Connection, vod_ids: Sequence[int])
     return dict(connection.execute(query).tuples().all())
 
 
-def _figures(services: Services, counts: ListCounts) -> Figures:
+def _figures(services: Services, rows: ListRows) -> Figures:
     found = intros(services)
     queued = sum(item.count for item in found.queued)
     waiting = found.waiting.count if found.waiting else 0
-    failed = counts.of("state", _FAILED)
-    refused = sum(refusals.times for refusals in found.refusals.values())
+    failed = counted(services, rows, rows.choices["state"].by).get("failed", 0)
+    refused = sum(row["times"] for row in found.refusals)
     return Figures(
         {
             "locked_by_model": found.locked_by_model,
@@ -165,9 +162,9 @@ def _figures(services: Services, counts: ListCounts) -> Figures:
                 "人工锁定",
                 f"{found.locked_by_people:,}",
                 "部影片",
-                address=view(source="人工") if counts.of("source", "人工") else "",
+                address=view(source="person") if found.locked_by_people else "",
             ),
-            Card(_FAILED, f"{failed:,}", "没有写成", problem_tone(failed), view(state=_FAILED) if failed else ""),
+            Card("失败", f"{failed:,}", "没有写成", problem_tone(failed), view(state="failed") if failed else ""),
             Card("原简介太短", f"{len(found.sourceless):,}", f"最近 {DAYS} 天，未改写", address="#sourceless"),
             Card(
                 "等待生成", f"{waiting + queued:,}", f"其中 {queued:,} 部已排队" if found.on else "未开启", "", "#queue"
@@ -176,10 +173,6 @@ def _figures(services: Services, counts: ListCounts) -> Figures:
         ],
         list(_tables(services, found)),
     )
-
-
-def _waiting_note(found: Intros, queued: int) -> str:
-    return f"其中 {queued:,} 部已排队" if found.on else "未开启"
 
 
 def _tables(services: Services, found: Intros) -> Iterator[Table]:
@@ -229,7 +222,7 @@ def _tables(services: Services, found: Intros) -> Iterator[Table]:
             ListColumn("videos", "影片数", NUMBER),
             ListColumn("example", "例", width="wide"),
         ),
-        [_refusal(code, refusals) for code, refusals in found.refusals.items()],
+        found.refusals,
         f"最近 {DAYS} 天，最常见的在前；一篇可有多条。",
     )
     yield origins
@@ -245,7 +238,7 @@ def _tables(services: Services, found: Intros) -> Iterator[Table]:
             ListColumn("usd", "费用（美元）", NUMBER),
             ListColumn("tokens", "token", NUMBER),
         ),
-        [_day(day, spent) for day, spent in found.days.items()],
+        found.days,
     )
 
 
@@ -256,24 +249,3 @@ def _waiting(found: Intros) -> Iterator[Row]:
     for item in found.queued:
         what = {"what": f"任务：{word_for(TASK_STATUSES, item.status)}", "count": item.count}
         yield {**what, "later": item.later, "oldest": item.created, "of": "入队"}
-
-
-def _refusal(code: str, refusals: GuardRefusals) -> Row:
-    return {
-        "kind": word_for(VIOLATIONS, code),
-        "times": refusals.times,
-        "videos": len(refusals.videos),
-        "example": refusals.example,
-    }
-
-
-def _day(day: date, spent: DaySpending) -> Row:
-    return {
-        "day": str(day),
-        "calls": spent.calls,
-        "written": spent.written,
-        "refused": spent.refused,
-        "failed": spent.failed,
-        "usd": spent.usd,
-        "tokens": spent.tokens,
-    }

@@ -53,7 +53,8 @@ def queue(context: dg.OpExecutionContext, config: MatchNowConfig, services: dg.R
     """Queue the videos, or only show them."""
     services.ready()
     since = services.clock.now() - timedelta(days=config.since_days) if config.since_days else None
-    asked = ListFilter(categories=config.type_ids, since=since, sources=config.statuses, text=config.text)
+    chosen = {"status": config.statuses} if config.statuses else {}
+    asked = ListFilter(categories=config.type_ids, since=since, chosen=chosen, text=config.text)
     queued = queue_matches(
         services,
         services.queue(context.run_id),

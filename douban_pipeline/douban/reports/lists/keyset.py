@@ -6,7 +6,7 @@ Only keys and sort values are read here, some hundred at a time: memory use does
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -16,21 +16,23 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Engine,
     FromClause,
     Select,
     and_,
     false,
+    func,
     or_,
     select,
 )
 
 from douban_pipeline.cms.values import escape
-from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import codes_saying, messages_saying
 
 STEP = 500
 """Number of keys read at once: as many as one statement may name."""
+
+MOST_COUNTED = 10_000
+"""How far the rows of a page's list are counted; beyond that it is enough to know that there are more."""
 
 Orderable = Column[Any] | ColumnElement[Any]
 
@@ -43,15 +45,23 @@ class ListFilter:
         categories: Ids of categories; a video is in any of them.
         since: Earliest value of the list's time column.
         until: End of the range of the list's time column, exclusive.
-        sources: Any of these values of the list's source column: an id's origin, a model, an operator, a status.
+        chosen: The codes of the list's choices, by name; a row has any of them.
         text: Text in the title or a reason, or the id of a video or a subject.
     """
 
     categories: Collection[int] = ()
     since: datetime | None = None
     until: datetime | None = None
-    sources: Collection[str] = ()
+    chosen: Mapping[str, Collection[str]] = field(default_factory=dict)
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something by which rows are chosen: an expression, and the text of each code that it may have."""
+
+    by: Orderable
+    words: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +76,11 @@ class ListRows:
         conditions: The conditions that select the list's rows.
         sorts: What the list can be ordered by, by name; the first is its default order, the largest first.
         time: The column that "since" and "until" filter.
-        source: The expression that "sources" filters, if the list has one.
+        choices: What rows are chosen by, by the name of the column that shows it.
         texts: Columns in which a text is searched.
         numbers: Columns that are compared with a text of digits only.
         words: Columns of codes, each with the shown text of every code, in which a text is searched.
         failures: Columns of failure messages, which are shown in Chinese.
-        category: The column of the category.
     """
 
     key: Column[Any]
@@ -82,7 +91,7 @@ class ListRows:
     sorts: Mapping[str, Orderable]
     time: Column[Any]
     category: Column[Any]
-    source: Orderable | None = None
+    choices: Mapping[str, Choice] = field(default_factory=dict)
     texts: Sequence[Column[Any]] = ()
     numbers: Sequence[Column[Any]] = field(default=())
     words: Sequence[tuple[Column[Any], Mapping[str, str]]] = ()
@@ -97,13 +106,14 @@ class ListRows:
             found.append(self.time >= self._moment(asked.since))
         if asked.until is not None:
             found.append(self.time < self._moment(asked.until))
-        if asked.sources:
-            found.append(self.source.in_(asked.sources) if self.source is not None else false())
+        for name, wanted in asked.chosen.items():
+            found.append(self.choices[name].by.in_(wanted))
         if text := asked.text.strip():
             # The CMS stores text escaped.
             words = dict.fromkeys((text, escape(text)))
             hits = [column.contains(word, autoescape=True) for column in self.texts for word in words]
-            hits += [column == int(text) for column in self.numbers if text.isascii() and text.isdecimal()]
+            is_number = text.isascii() and text.isdecimal() and len(text) < 19
+            hits += [column == int(text) for column in self.numbers if is_number]
             hits += [column.in_(codes) for column, shown in self.words if (codes := codes_saying(text, shown))]
             said = list(messages_saying(text))
             hits += [column.like(message, escape="\\") for column in self.failures for message in said]
@@ -114,6 +124,16 @@ class ListRows:
         """Return the query for the keys of rows that meet ``conditions`` on `table`, in the default order."""
         by = next(iter(self.sorts.values()))
         return select(self.key).select_from(self.table).where(*conditions).order_by(by.desc(), self.key.desc())
+
+    def source_of(self, *used: ColumnElement[Any]) -> FromClause:
+        """Return the tables that hold what is used."""
+        return self.joined if any(_uses(each, self.cms) for each in used) else self.table
+
+    def count(self, connection: Connection, asked: ListFilter) -> int:
+        """Return how many rows pass ``asked``, as far as `MOST_COUNTED`, and one more if there are more."""
+        conditions = [*self.conditions, *self.restrictions(asked)]
+        rows = select(self.key).select_from(self.source_of(*conditions)).where(*conditions).limit(MOST_COUNTED + 1)
+        return int(connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one())
 
     def _moment(self, moment: datetime) -> Any:
         # Only `vod_time` holds unix seconds, as the CMS does.
@@ -131,8 +151,8 @@ def places(
     rows: ListRows,
     connection: Connection,
     asked: ListFilter,
-    *,
     sort: str = "",
+    *,
     ascending: bool = False,
     after: RowPlace | None = None,
     limit: int = STEP,
@@ -142,11 +162,10 @@ def places(
     conditions = [*rows.conditions, *rows.restrictions(asked)]
     if after is not None:
         conditions.append(_behind(by, rows.key, after, ascending))
-    needs_cms = any(_uses(each, rows.cms) for each in (by, *conditions))
     order = (by, rows.key) if ascending else (by.desc(), rows.key.desc())
     query = (
         select(by.label("place_value"), rows.key)
-        .select_from(rows.joined if needs_cms else rows.table)
+        .select_from(rows.source_of(by, *conditions))
         .where(*conditions)
         .order_by(*order)
         .limit(limit)
@@ -170,35 +189,3 @@ def _behind(by: Orderable, key: Column[Any], after: RowPlace, ascending: bool) -
     if ascending:
         return or_(by > after.value, tied)
     return or_(by < after.value, tied, by.is_(None))
-
-
-def every_key(
-    engine: Engine,
-    rows: ListRows,
-    asked: ListFilter,
-    *,
-    sort: str = "",
-    ascending: bool = False,
-    most: int | None = None,
-) -> Iterator[list[int]]:
-    """Yield the keys of all rows in their order, `STEP` at a time, each read on a connection of its own.
-
-    Args:
-        engine: The database.
-        rows: The list.
-        asked: Its filter.
-        sort: Name of its order; empty for the default order.
-        ascending: Whether the smallest comes first.
-        most: Most keys to yield; None for all.
-    """
-    after, left = None, most
-    while left is None or left > 0:
-        limit = STEP if left is None else min(STEP, left)
-        with reading(engine) as connection:
-            found = places(rows, connection, asked, sort=sort, ascending=ascending, after=after, limit=limit)
-        if found:
-            yield [place.key for place in found]
-        if len(found) < limit:
-            return
-        after = found[-1]
-        left = None if left is None else left - limit

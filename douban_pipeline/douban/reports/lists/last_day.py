@@ -1,6 +1,6 @@
 """Texts of the home page: current problems, and what the pipeline did in the last 24 hours.
 
-Every query uses an index, and Dagster is not called, so that the page can be written every two minutes.
+Every query uses an index, and Dagster is not called.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from douban_pipeline.douban.reports.health.causes import (
     guard_of,
     job_of,
 )
-from douban_pipeline.douban.reports.health.report import duration
+from douban_pipeline.douban.reports.health.metrics import duration
 from douban_pipeline.douban.reports.health.samples import newest_before
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, finished_tasks
 from douban_pipeline.douban.services import Services
@@ -36,7 +36,7 @@ from douban_pipeline.douban.writes.changes import PIPELINE, REVERT, SEEN_IN_CMS
 DAY = timedelta(hours=24)
 QUIET = timedelta(minutes=30)
 """Measurements come every five minutes: after this long without one, schedules are taken to have stopped."""
-_FAILURES = "list_tasks.html#failures_by_reason"
+_FAILURES = "lists/tasks#failures_by_reason"
 _KEPT = timedelta(days=14)
 
 
@@ -45,9 +45,8 @@ class Trouble:
     """A problem that a person should look at.
 
     Attributes:
-        title: One line.
         detail: What is known about it, or what to do.
-        address: Link: a file beside the page, or a path of Dagster's UI.
+        address: Link: a page of the service, or a path of Dagster's UI.
         since: Since when, if known.
     """
 
@@ -99,7 +98,7 @@ def _page_of(services: Services, alert: Alert) -> str:
     return {
         BREAKER: "/assets/source_gates",
         FAILING: _FAILURES,
-        BUDGET: "list_intros.html#spending",
+        BUDGET: "lists/intros#spending",
         RUN: "/runs",
     }.get(alert.kind, "/assets/pipeline_health")
 
@@ -109,16 +108,16 @@ def _left_undone(found: Statistics, refused: int) -> Iterator[Trouble]:
         yield Trouble(
             f"{found.unwritten:,} 条变更没有写入",
             f"{UNWRITTEN_DAYS} 天内被拒绝，或 CMS 里的内容已被别人改动",
-            "list_log.html",
+            "lists/log",
         )
     if found.failed_today:
         yield Trouble(
             f"今天 {found.failed_today:,} 篇简介没有通过核对",
             "没有写入，原简介不变；间隔期满后再写",
-            "list_intros.html#refusals",
+            "lists/intros#refusals",
         )
     if refused:
-        yield Trouble(f"{refused:,} 条人工决定被拒绝", "最近 24 小时；每条都写明了原因", "list_decisions.html")
+        yield Trouble(f"{refused:,} 条人工决定被拒绝", "最近 24 小时；每条都写明了原因", "lists/decisions")
 
 
 def _refused_decisions(services: Services) -> int:
@@ -147,7 +146,7 @@ def _judged(services: Services, connection: Connection, since: datetime) -> Iter
     counts = Counter(dict(connection.execute(query).tuples().all()))
     if counts:
         kinds = [f"{word} {counts[status]:,}" for status, word in VERDICTS.items() if counts[status]]
-        yield Deed(f"判定了 {counts.total():,} 次：{'，'.join(kinds)}。", "/assets/scored_matches")
+        yield Deed(f"判定了 {counts.total():,} 次：{'，'.join(kinds)}。", "lists/verdicts")
 
 
 def _written(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
@@ -164,9 +163,9 @@ def _written(services: Services, connection: Connection, since: datetime) -> Ite
     for what, counts in (("自动写入 CMS", machine), ("按人工决定处理", people)):
         if counts:
             kinds = [f"{word_for(CHANGES, action)} {count:,}" for action, count in sorted(counts.items())]
-            yield Deed(f"{what} {counts.total():,} 条变更：{'，'.join(kinds)}。", "list_log.html")
+            yield Deed(f"{what} {counts.total():,} 条变更：{'，'.join(kinds)}。", "lists/log")
     if reverted:
-        yield Deed(f"撤销了 {reverted:,} 条变更。", "list_log.html")
+        yield Deed(f"撤销了 {reverted:,} 条变更。", "lists/log")
 
 
 def _intros(services: Services, connection: Connection, since: datetime) -> Iterator[Deed]:
@@ -183,7 +182,7 @@ def _intros(services: Services, connection: Connection, since: datetime) -> Iter
             f"请模型写了 {counts.total():,} 次简介：写入 {counts[IntroState.WRITTEN]:,}，"
             f"核对未通过 {counts[IntroState.REFUSED]:,}，无可用回答 {counts[IntroState.FAILED]:,}；"
             f"花费 ${cost:,.2f}。",
-            "list_intros.html",
+            "lists/intros",
         )
 
 
@@ -193,7 +192,7 @@ def _finished(services: Services, connection: Connection, since: datetime) -> It
         yield Deed(
             f"结束了 {counts.total():,} 项任务：成功 {counts[TaskStatus.SUCCESS]:,}，"
             f"跳过 {counts[TaskStatus.SKIP]:,}，简介没有通过核对 {counts[TaskStatus.FAIL]:,}。",
-            "list_tasks.html",
+            "lists/tasks",
         )
 
 

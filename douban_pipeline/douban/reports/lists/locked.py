@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, select, true
+from sqlalchemy import Connection, RowMapping, case, select, true
 
 from douban_pipeline.core.database import chunks
-from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, ListCounts, Row
+from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListColumn, Row
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.named_list import SECOND, NamedList, batch_link, decide, page_of, view
+from douban_pipeline.douban.reports.lists.keyset import Choice, ListRows
+from douban_pipeline.douban.reports.lists.spec import SECOND, ListSpec, batch_link, counted, decide, view
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
     LABEL,
@@ -31,7 +32,8 @@ from douban_pipeline.douban.store.decisions import locks_id
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction, DecisionState
 from douban_pipeline.douban.wording import ID_SOURCES, OPERATORS, word_for
 
-_SAME, _CHANGED, _EMPTIED, _DELETED = "一致", "不一致", "被清空", "影片已删除"
+_IN_CMS = {"same": "一致", "changed": "不一致", "emptied": "被清空", "gone": "影片已删除"}
+_SAME, _CHANGED, _EMPTIED, _DELETED = _IN_CMS.values()
 _NO_LINK = "空（不关联）"
 _DONE = (DecisionState.APPLIED, DecisionState.QUEUED)
 
@@ -44,9 +46,10 @@ class LockOrigin:
     reason: str
 
 
-def locked_list(services: Services) -> NamedList:
+def locked_list(services: Services) -> ListSpec:
     """Return the list of videos whose id no automatic run may change, with those that were deleted since."""
-    video, categories, location = services.tables.video, category_names(services), services.location
+    video, vod = services.tables.video, services.cms.vod
+    categories, location = category_names(services), services.location
     site = VideoSite.of(services.settings)
     columns = (
         *VIDEO_COLUMNS,
@@ -58,7 +61,6 @@ def locked_list(services: Services) -> NamedList:
         ListColumn("why", "为什么"),
         ListColumn("in_cms", "CMS 现值", LABEL),
         ListColumn("cms_id", "CMS 的 ID", ColumnKind.SUBJECT),
-        ListColumn("differs", "", ColumnKind.RANK),
         ListColumn("hits", "播放", NUMBER),
         ACTIONS,
     )
@@ -86,57 +88,67 @@ def locked_list(services: Services) -> NamedList:
                 "why": origin.reason if origin else None,
                 "in_cms": state,
                 "cms_id": in_cms if state == _CHANGED else 0,
-                "differs": int(state in (_CHANGED, _EMPTIED)),
                 "links": (*acts, ("history", vod_id)),
             }
         return found
 
     relock = decide("改锁 CMS 的 ID", location, DecisionAction.replace_and_lock, douban_id=SECOND)
-    page = page_of(
-        "locked",
-        "锁定的 ID 不会被任何自动运行改动。",
-        columns,
-        key="vod_id",
-        video="vod_id",
-        time="since",
-        links={**common_links(location), "relock": relock},
-        batch=(batch_link("批量解锁", lambda ids: links.batch(DecisionAction.unlock_id, ids), location),),
-        order="锁定时间，新的在前",
-        top="differs",
+    in_cms = case(
+        (vod.c.vod_id.is_(None), "gone"),
+        (vod.c.vod_douban_id == video.c.vod_douban_id, "same"),
+        (vod.c.vod_douban_id > 0, "changed"),
+        else_="emptied",
     )
     rows = video_rows(
         services,
         [video.c.douban_id_locked == true()],
         {"since": video.c.douban_id_lock_time},
         video.c.douban_id_lock_time,
-        video.c.douban_id_source,
+        {"in_cms": Choice(in_cms, _IN_CMS), "source": Choice(video.c.douban_id_source, ID_SOURCES)},
     )
-    return NamedList("locked", page, rows, read, _locked_figures)
+    # With those that were deleted since.
+    rows = replace(rows, joined=video.outerjoin(vod, vod.c.vod_id == video.c.vod_id))
+    relock = decide("改锁 CMS 的 ID", location, DecisionAction.replace_and_lock, douban_id=SECOND)
+    return ListSpec(
+        "locked",
+        "锁定的 ID 不会被任何自动运行改动。",
+        columns,
+        rows,
+        read,
+        links={**common_links(location), "relock": relock},
+        batch=(batch_link("批量解锁", lambda ids: links.batch(DecisionAction.unlock_id, ids), location),),
+        figures=lambda: _locked_figures(services, rows),
+    )
 
 
-def _locked_figures(counts: ListCounts) -> Figures:
-    sources = [(source, word, count) for source, word in ID_SOURCES.items() if (count := counts.of("source", word))]
-    changed, emptied = counts.of("in_cms", _CHANGED), counts.of("in_cms", _EMPTIED)
+def _locked_figures(services: Services, rows: ListRows) -> Figures:
+    in_cms, of_source = (counted(services, rows, rows.choices[name].by) for name in ("in_cms", "source"))
+    sources = [(source, word, of_source[source]) for source, word in ID_SOURCES.items() if of_source.get(source)]
+    differing = {code: in_cms.get(code, 0) for code in ("changed", "emptied")}
+    total = sum(in_cms.values())
     return Figures(
         {
-            "locked": counts.rows,
-            "differing": changed + emptied,
-            "gone": counts.of("in_cms", _DELETED),
+            "locked": total,
+            "differing": sum(differing.values()),
+            "gone": in_cms.get("gone", 0),
             **{f"source_{source or 'none'}": count for source, _, count in sources},
         },
         [
-            Card("已锁定", f"{counts.rows:,}", "部影片"),
+            Card("已锁定", f"{total:,}", "部影片"),
             *(
                 Card(
-                    f"CMS 中{word}",
+                    f"CMS 中{_IN_CMS[code]}",
                     f"{count:,}",
                     "锁定后 CMS 中的值被改动",
                     problem_tone(count),
-                    view(in_cms=word) if count else "",
+                    view(in_cms=code) if count else "",
                 )
-                for word, count in ((_CHANGED, changed), (_EMPTIED, emptied))
+                for code, count in differing.items()
             ),
-            *(Card(f"来源：{word}", f"{count:,}", "部影片", address=view(source=word)) for _, word, count in sources),
+            *(
+                Card(f"来源：{word}", f"{count:,}", "部影片", address=view(source=source) if source else "")
+                for source, word, count in sources
+            ),
         ],
     )
 

@@ -12,7 +12,7 @@ from douban_pipeline.core.database import chunks, reading, run_transaction
 from douban_pipeline.core.errors import ProblemsError
 from douban_pipeline.core.ui.lists.list_page import Row
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import NamedList, rows_of
+from douban_pipeline.douban.reports.lists.spec import ListSpec, rows_of
 from douban_pipeline.douban.reports.lists.videos import missing_list
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
@@ -89,7 +89,7 @@ def queue_matches(
     return QueuedMatches(videos, new, 0 if dry_run else len(meant) - new, unknown)
 
 
-def _named(services: Services, wanted: NamedList, vod_ids: Sequence[int]) -> list[Row]:
+def _named(services: Services, wanted: ListSpec, vod_ids: Sequence[int]) -> list[Row]:
     rows: list[Row] = []
     for chunk in chunks(sorted(set(vod_ids))):
         only = (*wanted.rows.conditions, wanted.rows.key.in_(chunk))

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, Link, ListColumn, Table
 from douban_pipeline.core.ui.lists.table_page import table_page
 from douban_pipeline.core.ui.presentation import share_text
 from douban_pipeline.core.ui.templates import Card, problem_tone
-from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.health import pictures, samples
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, OVERVIEW, page_frame
+from douban_pipeline.douban.reports.lists.catalogue import LISTS, page_frame
 from douban_pipeline.douban.reports.lists.last_day import Trouble, last_day, troubles
+from douban_pipeline.douban.reports.lists.spec import list_path
 from douban_pipeline.douban.reports.lists.statistics import UNWRITTEN_DAYS, Statistics, statistics
-from douban_pipeline.douban.reports.lists.system_states import WORDS, SystemState, system_states
+from douban_pipeline.douban.reports.lists.system_states import WORDS, SystemState
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import variable
 
 RENEWED_SECONDS = 120
-"""How often the page is written, and reloaded by a browser that has it open, in seconds."""
+"""How often a browser that has the page open loads it again."""
 _NAMED = 3
 """Most problems that the first line names."""
-
-_REPORTS = {links.REVIEW_SHEET: ("审核单", "逐部比较待审核的影片并决定")}
-"""Pages beside this one."""
 
 _IN_DAGSTER = (
     ("全部资产", "/asset-groups", "谁依赖谁，上次何时更新"),
@@ -65,7 +60,7 @@ def _tables(
             ),
             [
                 {
-                    "system": Link(each.title, _there(services, each.page)),
+                    "system": Link(each.title, each.page),
                     "state": WORDS[each.state],
                     "said": each.said or "没有发现问题",
                 }
@@ -89,7 +84,6 @@ def _tables(
         "decisions": (found.decisions, "等待执行"),
         "log": (found.unwritten, f"{UNWRITTEN_DAYS} 天内未写入"),
     }
-    pages = {name: make(services).page for name, make in LISTS.items()}
     yield Table(
         "lists",
         "列表",
@@ -100,17 +94,15 @@ def _tables(
             ListColumn("about", "说明", width="wide"),
         ),
         [
-            {"list": Link(page.title, page.file), "count": count, "of": of, "about": page.about}
-            for (count, of), page in ((per_list[name], page) for name, page in pages.items())
+            {"list": Link("审核单", "review/"), "count": found.in_review, "of": "影片", "about": "逐部比较并决定"},
+            *(
+                {"list": Link(spec.title, list_path(name)), "count": count, "of": of, "about": spec.about}
+                for name, spec in ((name, make(services)) for name, make in LISTS.items())
+                for count, of in [per_list.get(name, (None, None))]
+            ),
         ],
     )
     linked = (ListColumn("page", "页面", ColumnKind.LINK), ListColumn("about", "内容", width="wide"))
-    yield Table(
-        "reports",
-        "报告",
-        linked,
-        [{"page": Link(title, file), "about": text} for file, (title, text) in _REPORTS.items()],
-    )
     dagster = [{"page": Link(title, address), "about": text} for title, address, text in _IN_DAGSTER]
     yield Table("dagster", "Dagster", linked, dagster)
 
@@ -140,15 +132,6 @@ def _cards(found: Statistics) -> list[Card]:
     ]
 
 
-def _there(services: Services, page: str) -> str:
-    """Return where a system's page is: itself, or its assets in Dagster while it is not written yet."""
-    return (
-        page
-        if page.startswith("/") or page.endswith("/") or (services.reports.path / page).is_file()
-        else "/asset-groups"
-    )
-
-
 def _lead(
     wrong: Sequence[Trouble], systems: Sequence[SystemState], found: Statistics, *, dry_run: bool
 ) -> tuple[str, str]:
@@ -165,35 +148,20 @@ def _lead(
     return (f"没有故障{mind}{waiting}", "") if doubtful else (f"一切正常{waiting}", "good")
 
 
-def _plots(services: Services) -> list[str]:
-    now, zone = services.clock.now(), services.settings.zone
-    past = samples.between(services, now - pictures.BACKLOG_SHOWN, now + timedelta(microseconds=1))
-    drawn = (pictures.backlog(past, now, zone), pictures.outcomes(past, now, zone))
-    return [svg for svg in drawn if svg]
-
-
 def _share(part: int, of: int) -> str:
     return share_text(part / of if of else None, "")
 
 
-def write_overview(services: Services) -> Statistics:
-    """Write the page and return its numbers.
-
-    Raises:
-        ReportFileError: It cannot be written.
-    """
+def front_page(services: Services, systems: Sequence[SystemState]) -> tuple[str, str]:
+    """Return the page as HTML, and its content security policy; ``systems`` are the others' states."""
     found = statistics(services)
     wrong = troubles(services, found)
-    systems = system_states(services.settings.systems)
-    figures = Figures({}, _cards(found), list(_tables(services, found, wrong, systems)), _plots(services))
-    page = table_page(
+    return table_page(
         "首页",
-        f"这里的数字每 {RENEWED_SECONDS // 60} 分钟更新一次，列表和报告每晚更新。",
-        figures,
-        page_frame(services),
+        f"打开时读取，每 {RENEWED_SECONDS // 60} 分钟自动刷新。",
+        Figures({}, _cards(found), list(_tables(services, found, wrong, systems))),
+        page_frame(services, ""),
         services.clock.now(),
         lead=_lead(wrong, systems, found, dry_run=services.settings.dry_run),
         renewed_seconds=RENEWED_SECONDS,
     )
-    services.reports.write(OVERVIEW[1], page)
-    return found

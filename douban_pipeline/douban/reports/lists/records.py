@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, Table, and_, func, or_, select
+from sqlalchemy import Column, Connection, RowMapping, Table, and_, func, or_, select
 
 from douban_pipeline.core.clock import day_of
 from douban_pipeline.core.database import reading
@@ -16,9 +16,9 @@ from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, ListCol
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
 from douban_pipeline.douban.pace import Tiers
-from douban_pipeline.douban.reports.lists.keyset import ListRows
+from douban_pipeline.douban.reports.lists.keyset import Choice, ListRows
 from douban_pipeline.douban.reports.lists.lookup import names_of
-from douban_pipeline.douban.reports.lists.named_list import FIRST, NamedList, link_of, page_of, view
+from douban_pipeline.douban.reports.lists.spec import FIRST, ListSpec, link_of, view
 from douban_pipeline.douban.reports.lists.task_figures import task_figures
 from douban_pipeline.douban.reports.lists.videos import (
     ACTIONS,
@@ -50,7 +50,7 @@ REFUSED_DAYS = 7
 """Days of which the refused decisions are counted."""
 
 MOST = 100_000
-"""Most rows of a page; older tasks, decisions and changes are shown on the command line only."""
+"""Most rows of the CSV file of tasks, of decisions and of changes."""
 
 record_columns = (NAME, PICTURE, VOD_ID, ListColumn("category", "分类", LABEL))
 """The columns with which the list of records begin."""
@@ -61,10 +61,9 @@ def record_rows(
     table: Table,
     key: str,
     time: str,
-    source: str,
     texts: Sequence[str],
     words: Mapping[str, Mapping[str, str]],
-    conditions: Sequence[ColumnElement[bool]] = (),
+    choices: Mapping[str, Choice],
 ) -> ListRows:
     """Return the rows of a list of records about videos, including records of deleted videos."""
     video, vod = services.tables.video, services.cms.vod
@@ -76,11 +75,11 @@ def record_rows(
         table=joined,
         joined=with_cms,
         cms=vod,
-        conditions=conditions,
+        conditions=(),
         sorts={"id": number, "time": table.c[time]},
         time=table.c[time],
         category=video.c.type_id,
-        source=table.c[source],
+        choices=choices,
         texts=(vod.c.vod_name, *(table.c[name] for name in texts)),
         numbers=(table.c.vod_id,),
         words=[(table.c[name], shown) for name, shown in words.items()],
@@ -117,7 +116,7 @@ def history_link(location: str) -> ListLink:
     return link_of("历史", links.history(FIRST), location)
 
 
-def tasks_list(services: Services) -> NamedList:
+def tasks_list(services: Services) -> ListSpec:
     """Return the list of tasks, open and closed, as far as they are retained."""
     task, location = services.tables.task, services.location
     columns = (
@@ -126,8 +125,7 @@ def tasks_list(services: Services) -> NamedList:
         ListColumn("kind", "类型", LABEL),
         ListColumn("stage", "阶段", LABEL),
         ListColumn("status", "状态", LABEL),
-        ListColumn("priority", "优先级", LABEL, by="rank"),
-        ListColumn("rank", "", ColumnKind.RANK),
+        ListColumn("priority", "优先级", LABEL),
         ListColumn("attempts", "次数", NUMBER),
         ListColumn("error", "原因", width="wide"),
         ListColumn("created", "入队", TIME),
@@ -143,7 +141,6 @@ def tasks_list(services: Services) -> NamedList:
             "stage": word_for(TASK_STAGES, row["stage"]),
             "status": word_for(TASK_STATUSES, row["status"]),
             "priority": _priority(row, services.settings.tiers),
-            "rank": row["priority"],
             "attempts": row["attempts"],
             "error": failure_text(row["last_error"], SOURCE_NAMES) or None,
             "created": row["created_at"],
@@ -153,21 +150,21 @@ def tasks_list(services: Services) -> NamedList:
             "links": (("history", row["vod_id"]), *_runs(row)),
         }
 
-    page = page_of(
-        "tasks",
-        f"队列里的与已结束的任务，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list tasks。",
-        columns,
-        key="task_id",
-        video="vod_id",
-        time="created",
-        links={"history": history_link(location), "run": ListLink("运行", "/runs/{0}")},
-        order="任务编号，新的在前",
-    )
     words = {"task_type": TASK_TYPES, "stage": TASK_STAGES, "status": TASK_STATUSES}
-    rows = record_rows(services, task, "task_id", "created_at", "status", ("last_error",), words)
-    rows = replace(rows, failures=(task.c.last_error,))
-    read = record_reader(services, task, "task_id", cells)
-    return NamedList("tasks", page, rows, read, lambda counts: task_figures(services), most=MOST)
+    choices = {"kind": Choice(task.c.task_type, TASK_TYPES), "status": Choice(task.c.status, TASK_STATUSES)}
+    rows = record_rows(services, task, "task_id", "created_at", ("last_error",), words, choices)
+    sorts = {**rows.sorts, "priority": task.c.priority}
+    return ListSpec(
+        "tasks",
+        f"队列里的与已结束的任务；CSV 里是最新的 {MOST:,} 条。",
+        columns,
+        replace(rows, failures=(task.c.last_error,), sorts=sorts),
+        record_reader(services, task, "task_id", cells),
+        key="task_id",
+        links={"history": history_link(location), "run": ListLink("运行", "/runs/{0}")},
+        figures=lambda: task_figures(services),
+        most=MOST,
+    )
 
 
 def _priority(row: Mapping[Any, Any], tiers: Tiers) -> str:
@@ -200,7 +197,7 @@ def _runs(row: Mapping[Any, Any]) -> Sequence[tuple[Any, ...]]:
     return (("run", row["run_id"]),) if row["run_id"] and not row["run_id"].startswith(SERVED_RUN) else ()
 
 
-def decisions_list(services: Services) -> NamedList:
+def decisions_list(services: Services) -> ListSpec:
     """Return the list of people's decisions."""
     decision, location = services.tables.decision, services.location
     columns = (
@@ -233,22 +230,27 @@ def decisions_list(services: Services) -> NamedList:
         }
 
     undo = link_of("撤销…", links.revert(decision_ids=[FIRST]), location)
-    page = page_of(
+    choices = {"action": Choice(decision.c.action, CHANGES), "state": Choice(decision.c.state, DECISION_STATES)}
+    texts = ("note", "state_reason", "batch_id", "reviewer")
+    return ListSpec(
         "decisions",
-        f"审核员的决定，最多列出最新的 {MOST:,} 条；更早的用命令 douban-pipeline list decisions。",
+        f"审核员的决定；CSV 里是最新的 {MOST:,} 条。",
         columns,
+        record_rows(
+            services,
+            decision,
+            "decision_id",
+            "created_at",
+            texts,
+            {"action": CHANGES, "state": DECISION_STATES},
+            choices,
+        ),
+        record_reader(services, decision, "decision_id", cells),
         key="decision_id",
-        video="vod_id",
-        time="at",
         links={"history": history_link(location), "undo": undo},
-        order="决定编号，新的在前",
+        figures=lambda: _decision_figures(services),
+        most=MOST,
     )
-    words = {"action": CHANGES, "state": DECISION_STATES}
-    rows = record_rows(
-        services, decision, "decision_id", "created_at", "reviewer", ("note", "state_reason", "batch_id"), words
-    )
-    read = record_reader(services, decision, "decision_id", cells)
-    return NamedList("decisions", page, rows, read, lambda counts: _decision_figures(services), most=MOST)
 
 
 def _waits_for(row: RowMapping) -> str | None:
@@ -268,7 +270,7 @@ def _decision_figures(services: Services) -> Figures:
     day = day_of(since, services.settings.zone).date
 
     def at(state: DecisionState, since: date | None = None) -> str:
-        return view(since=since, state=word_for(DECISION_STATES, state)) if counts.get(state) else ""
+        return view(since=since, state=state) if counts.get(state) else ""
 
     return Figures(
         {"decisions_open": sum(counts.get(state, 0) for state in _OPEN), "decisions_refused_7_days": refused},

@@ -1,6 +1,6 @@
 """Numbers of the home page: videos by state, what is due today, and what was done.
 
-Each is one query by index, most of them read from the index alone, so that they can be counted every two minutes.
+Each is one query by index, most of them read from the index alone, so that they are counted when the page is opened.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select, true
 
 from douban_pipeline.core.clock import day_of, midnight
 from douban_pipeline.core.database import reading
+from douban_pipeline.douban.chain.due.due_videos import in_scope
+from douban_pipeline.douban.reports.health.metrics import due_count, open_tasks
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.shown_status import ShownStatus, gone_condition, held_in_bulk_condition, status_counts
 from douban_pipeline.douban.store.states import ChangeState, DecisionState, ReviewStatus, TaskStatus
@@ -43,8 +45,8 @@ class Statistics:
         unwritten: Writes of the last `UNWRITTEN_DAYS` days that were refused or in conflict with the CMS.
         locked_ids: Videos with a locked id.
         locked_intros: Videos with a locked synopsis.
-        due_now: Videos whose visit is due.
-        due_today: Videos whose visit is due before midnight in the site's time zone, including those due now.
+        due_now: Videos in scope whose visit is due.
+        due_today: Videos in scope whose visit is due before midnight in the site's time zone, including those due now.
         done_today: Tasks that succeeded since midnight.
         failed_today: Tasks that ended as failed since midnight: intros that the fact check refused twice.
         open_tasks: Tasks in the queue.
@@ -79,7 +81,7 @@ class Statistics:
 
 def statistics(services: Services) -> Statistics:
     """Return the current numbers."""
-    video, task, log = services.tables.video, services.tables.task, services.tables.log
+    video, log = services.tables.video, services.tables.log
     now, zone = services.clock.now(), services.settings.zone
     today = day_of(now, zone).date
     start, end = midnight(today, zone), midnight(today + timedelta(days=1), zone)
@@ -121,11 +123,11 @@ def statistics(services: Services) -> Statistics:
             ),
             locked_ids=live(video.c.douban_id_locked == true()),
             locked_intros=live(video.c.intro_locked == true()),
-            due_now=count(video.c.douban_next_sync_at <= now),
-            due_today=count(video.c.douban_next_sync_at < end),
+            due_now=due_count(connection, services),
+            due_today=count(video.c.douban_next_sync_at < end, *in_scope(services.tables, services.settings)),
             done_today=finished[TaskStatus.SUCCESS],
             failed_today=finished[TaskStatus.FAIL],
-            open_tasks=count(or_(task.c.status == TaskStatus.PENDING, task.c.status == TaskStatus.RUNNING)),
+            open_tasks=sum(item.count for item in open_tasks(connection, services)),
             decisions=_decisions(services, connection),
         )
 

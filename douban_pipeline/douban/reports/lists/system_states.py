@@ -27,7 +27,7 @@ class SystemState:
 
     Attributes:
         title: What people call it.
-        page: Where they look first: a file beside the home page, or a path of Dagster's UI.
+        page: Where they look first: a page of the service, or a path of Dagster's UI.
         state: Its worst result.
         said: What is wrong and what to do, a line each; empty if nothing is.
     """

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, func, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.failure_words import failure_text
+from douban_pipeline.core.owner import is_dead
 from douban_pipeline.core.ui.lists.list_page import ColumnKind, Figures, Link, ListColumn, Row, Table
 from douban_pipeline.core.ui.templates import Card, problem_tone
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.health.metrics import OpenTasks, open_tasks
+from douban_pipeline.douban.reports.health.metrics import OpenTasks, last_failure, open_tasks
 from douban_pipeline.douban.reports.lists.lookup import names_of
-from douban_pipeline.douban.reports.lists.named_list import FIRST, link_of
+from douban_pipeline.douban.reports.lists.spec import FIRST, link_of
 from douban_pipeline.douban.reports.lists.videos import ACTIONS, LABEL, NUMBER, TIME
-from douban_pipeline.douban.reports.lists.work import (
-    FAILURE_DAYS,
-    MOST,
-    LeaseHolder,
-    TaskReason,
-    deferred,
-    failures,
-    holders,
-)
 from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.services import Services
+from douban_pipeline.douban.store.states import TaskStatus
+from douban_pipeline.douban.store.tasks import OPEN
 from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_STAGES, TASK_STATUSES, TASK_TYPES, word_for
+
+FAILURE_DAYS = 7
+MOST = 100
+"""Most reasons that a table has."""
+_NUMBERS = re.compile(r"\d{4,}")
+
+
+@dataclass(slots=True)
+class _Reason:
+    """Tasks of one type with the same reason, apart from numbers in it; video, time and text are the newest task's."""
+
+    task_type: str
+    reason: str
+    count: int = 0
+    open: int = 0
+    vod_id: int = 0
+    last: datetime | None = None
+    until: datetime | None = None
+
 
 _KIND = ListColumn("kind", "任务", LABEL)
 _REASON = ListColumn("reason", "原因", width="wide")
@@ -36,11 +54,11 @@ def task_figures(services: Services) -> Figures:
     """Return what stands around the list of tasks."""
     with reading(services.engine) as connection:
         queue = open_tasks(connection, services, by_stage=True)
-        held = holders(services, connection)
-        waiting, failed = deferred(services, connection), failures(services, connection)
+        held = _holders(services, connection)
+        waiting, failed = _deferred(services, connection), _failures(services, connection)
         shown = [each.vod_id for each in (*waiting[:MOST], *failed[:MOST])]
         names = names_of(services, connection, shown)
-    site, now = VideoSite.of(services.settings), services.clock.now()
+    site = VideoSite.of(services.settings)
     examples = {vod_id: Link(names[vod_id], site.address(vod_id) if vod_id in names else "") for vod_id in shown}
     count = sum(tasks.count for tasks in queue)
     put_off, times = (sum(reason.count for reason in reasons) for reasons in (waiting, failed))
@@ -74,7 +92,7 @@ def task_figures(services: Services) -> Figures:
                     ListColumn("until", "持有至", TIME),
                     ListColumn("state", "情况", LABEL),
                 ),
-                [_held(item, now) for item in held],
+                held,
             ),
             Table(
                 "tasks_put_off",
@@ -122,17 +140,67 @@ def _queued(item: OpenTasks) -> Row:
     }
 
 
-def _held(item: LeaseHolder, now: datetime) -> Row:
-    states = (("进程已结束，下次运行会接手", item.dead), ("已过期，下次运行会接手", item.until < now), ("进行中", True))
-    return {
-        "run": Link(item.run_id[:8], links.run_path(item.run_id)) if item.run_id else None,
-        "count": item.count,
-        "until": item.until,
-        "state": next(text for text, holds in states if holds),
-    }
+def _holders(services: Services, connection: Connection) -> list[Row]:
+    """Return the runs that hold tasks, in the order in which their leases expire."""
+    task, now = services.tables.task, services.clock.now()
+    query = (
+        select(task.c.lease_owner, func.count(), func.min(task.c.lease_until).label("until"))
+        .where(task.c.lease_owner.is_not(None), task.c.lease_until.is_not(None))
+        .group_by(task.c.lease_owner)
+    )
+
+    def held(owner: str, count: int, until: datetime) -> Row:
+        run_id = owner.rpartition("@")[0]
+        state = (
+            "进程已结束，下次运行会接手" if is_dead(owner) else "已过期，下次运行会接手" if until < now else "进行中"
+        )
+        link = Link(run_id[:8], links.run_path(run_id)) if run_id else None
+        return {"run": link, "count": count, "until": until, "state": state}
+
+    return sorted((held(*row) for row in connection.execute(query)), key=lambda row: row["until"])
 
 
-def _reason(item: TaskReason, examples: Mapping[int, Link]) -> Row:
+def _deferred(services: Services, connection: Connection) -> list[_Reason]:
+    """Return the reasons of tasks that wait without having failed: a source is closed, a run's time was over."""
+    task = services.tables.task
+    query = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.created_at, task.c.run_after).where(
+        task.c.status == TaskStatus.PENDING, task.c.attempts == 0, task.c.last_error != ""
+    )
+    return _by_reason((row[0], row[1], row[2], row[3], row[4], False) for row in connection.execute(query))
+
+
+def _failures(services: Services, connection: Connection) -> list[_Reason]:
+    """Return the reasons of tasks that failed in the last `FAILURE_DAYS` days: given up, or in the queue again."""
+    task, video = services.tables.task, services.tables.video
+    since = services.clock.now() - timedelta(days=FAILURE_DAYS)
+    closed = select(task.c.task_type, task.c.last_error, task.c.vod_id, task.c.finished_at).where(
+        task.c.finished_at >= since, task.c.open_key.is_(None), task.c.status == TaskStatus.FAIL
+    )
+    again = (
+        select(task.c.task_type, task.c.last_error, task.c.vod_id, last_failure(services.tables), task.c.run_after)
+        .join(video, video.c.vod_id == task.c.vod_id)
+        .where(task.c.status.in_(OPEN), task.c.attempts > 0, last_failure(services.tables) >= since)
+    )
+    rows: list[tuple[Any, ...]] = [(*row, None, True) for row in connection.execute(closed)]
+    rows += [(*row, False) for row in connection.execute(again)]
+    return _by_reason(rows)
+
+
+def _by_reason(rows: Iterable[tuple[Any, ...]]) -> list[_Reason]:
+    """Return tasks grouped by reason without regard to numbers in it, the most frequent first."""
+    found: dict[tuple[str, str], _Reason] = {}
+    for task_type, reason, vod_id, moment, until, is_closed in rows:
+        entry = found.setdefault((task_type, _NUMBERS.sub("…", reason)), _Reason(task_type, reason))
+        entry.count += 1
+        entry.open += not is_closed
+        if entry.last is None or (moment, vod_id) > (entry.last, entry.vod_id):
+            entry.reason, entry.vod_id, entry.last = reason, vod_id, moment
+        if until is not None:
+            entry.until = min(entry.until or until, until)
+    return sorted(found.values(), key=lambda entry: (-entry.count, entry.task_type, entry.reason))
+
+
+def _reason(item: _Reason, examples: Mapping[int, Link]) -> Row:
     return {
         "kind": word_for(TASK_TYPES, item.task_type),
         "reason": failure_text(item.reason, SOURCE_NAMES) or "未说明",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, and_, case, or_, select, true
 
 from douban_pipeline.cms.maccms import recycled_condition
 from douban_pipeline.cms.numbers import moment_of
@@ -15,25 +15,25 @@ from douban_pipeline.core.ui.lists.list_page import (
     ColumnKind,
     Figures,
     ListColumn,
-    ListCounts,
     ListLink,
     Row,
 )
 from douban_pipeline.core.ui.templates import Card
 from douban_pipeline.douban import links
-from douban_pipeline.douban.reports.lists.keyset import ListRows, Orderable
-from douban_pipeline.douban.reports.lists.named_list import (
+from douban_pipeline.douban.chain.due.due_videos import in_scope
+from douban_pipeline.douban.reports.lists.keyset import Choice, ListRows, Orderable
+from douban_pipeline.douban.reports.lists.review_cells import review_cells
+from douban_pipeline.douban.reports.lists.spec import (
     FIRST,
     SECOND,
     THIRD,
-    NamedList,
+    ListSpec,
     batch_link,
+    counted,
     decide,
     link_of,
-    page_of,
     view,
 )
-from douban_pipeline.douban.reports.lists.review_cells import review_cells
 from douban_pipeline.douban.reports.lists.statistics import UNDECIDED
 from douban_pipeline.douban.reports.video_site import VideoSite
 from douban_pipeline.douban.review.records.snapshot import newest_candidates, newest_verdicts
@@ -47,7 +47,7 @@ from douban_pipeline.douban.store.shown_status import (
 )
 from douban_pipeline.douban.store.states import DecisionAction, ReviewStatus
 from douban_pipeline.douban.store.tasks import FAILURES_FOR_A_PERSON
-from douban_pipeline.douban.wording import NEVER_SEARCHED, REVIEW_STATUSES, word_for
+from douban_pipeline.douban.wording import ID_SOURCES, NEVER_SEARCHED, REVIEW_STATUSES, word_for
 
 TEXT, LABEL, NUMBER, TIME = ColumnKind.TEXT, ColumnKind.LABEL, ColumnKind.NUMBER, ColumnKind.TIME
 
@@ -71,7 +71,7 @@ def video_rows(
     conditions: Sequence[ColumnElement[bool]],
     sorts: Mapping[str, Orderable],
     time: Column[Any],
-    source: Orderable,
+    choices: Mapping[str, Choice],
 ) -> ListRows:
     """Return the rows of a list of videos: our state table, joined with the CMS's where needed."""
     video, vod = services.tables.video, services.cms.vod
@@ -84,7 +84,7 @@ def video_rows(
         sorts={**sorts, "updated": video.c.vod_time, "hits": vod.c.vod_hits, "id": video.c.vod_id},
         time=time,
         category=video.c.type_id,
-        source=source,
+        choices=choices,
         texts=(vod.c.vod_name, video.c.douban_review_reason),
         numbers=(video.c.vod_id, video.c.vod_douban_id),
     )
@@ -122,7 +122,7 @@ def common_links(location: str) -> Mapping[str, ListLink]:
     """Return the links that rows of several lists have, by key; made once a process, as writing YAML takes its time."""
     ignored = links.IGNORED_DAYS
     return {
-        "compare": ListLink("逐项比较", f"{links.REVIEW_SHEET}#{{0}}"),
+        "compare": ListLink("逐项比较", "review/#{0}"),
         "set": decide("填写 ID", location, DecisionAction.set_id, douban_id=0),
         "ignore": decide(f"忽略 {ignored} 天", location, DecisionAction.ignore, days=ignored),
         "rematch": decide("重新匹配", location, DecisionAction.rematch),
@@ -136,7 +136,7 @@ def common_links(location: str) -> Mapping[str, ListLink]:
     }
 
 
-def review_list(services: Services) -> NamedList:
+def review_list(services: Services) -> ListSpec:
     """Return the list of videos that wait for a person: doubtful matches and ids, and repeated failures."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site = VideoSite.of(services.settings)
@@ -180,13 +180,19 @@ def review_list(services: Services) -> NamedList:
         }
 
     choose = {"douban_id": SECOND, "verdict_id": THIRD}
-    page = page_of(
+    rows = video_rows(
+        services,
+        [waiting, video.c.douban_next_sync_at.is_not(None)],
+        {"updated": video.c.vod_time},
+        video.c.vod_time,
+        {"source": Choice(video.c.douban_id_source, {code: word for code, word in ID_SOURCES.items() if code})},
+    )
+    return ListSpec(
         "review",
         "有候选但不能自动确认的匹配、存疑的现有 ID，以及连续失败的影片。“逐项比较”打开它在审核单中的卡片。",
         columns,
-        key="vod_id",
-        video="vod_id",
-        time="updated",
+        rows,
+        read,
         links={
             **common_links(location),
             "choose": decide("确认首选", location, DecisionAction.choose, **choose),
@@ -201,22 +207,13 @@ def review_list(services: Services) -> NamedList:
             batch_link("批量忽略", lambda ids: links.batch(DecisionAction.ignore, ids, days=180), location),
             batch_link("批量重新匹配", lambda ids: links.batch(DecisionAction.rematch, ids), location),
         ),
-        order="CMS 更新，新的在前",
     )
-    rows = video_rows(
-        services,
-        [waiting, video.c.douban_next_sync_at.is_not(None)],
-        {"updated": video.c.vod_time},
-        video.c.vod_time,
-        video.c.douban_id_source,
-    )
-    return NamedList("review", page, rows, read)
 
 
 _OUT_OF_SCOPE = "不在处理范围"
 
 
-def missing_list(services: Services) -> NamedList:
+def missing_list(services: Services) -> ListSpec:
     """Return the list of live videos without an id; those of categories out of scope are marked."""
     video, categories, location = services.tables.video, category_names(services), services.location
     site, now = VideoSite.of(services.settings), services.clock.now()
@@ -255,22 +252,8 @@ def missing_list(services: Services) -> NamedList:
             }
         return found
 
-    page = page_of(
-        "missing",
-        "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。"
-        "价值 = 0.65 × 播放量（log₁₀，百万次为满）＋ 0.30 × 新近程度（CMS 更新后每 90 天减半）＋ 0.05。",
-        columns,
-        key="vod_id",
-        video="vod_id",
-        time="updated",
-        links=common_links(location),
-        batch=(
-            batch_link("生成候选", links.match_now, location),
-            batch_link("批量忽略", lambda ids: links.batch(DecisionAction.ignore, ids, days=180), location),
-        ),
-        order="CMS 更新，新的在前",
-        top="value",
-    )
+    statuses = (ShownStatus.UNCHECKED, ShownStatus.NOT_FOUND, ShownStatus.REVIEW, ShownStatus.HELD)
+    treated = case((and_(true(), *in_scope(services.tables, services.settings)), "in"), else_="out")
     rows = video_rows(
         services,
         [
@@ -279,32 +262,45 @@ def missing_list(services: Services) -> NamedList:
         ],
         {"updated": video.c.vod_time},
         video.c.vod_time,
-        shown_status_column(video),
-    )
-    return NamedList("missing", page, rows, read, _missing_figures)
-
-
-def _missing_figures(counts: ListCounts) -> Figures:
-    def card(status: ShownStatus, behind: str) -> Card:
-        word = REVIEW_STATUSES[status]
-        count = counts.of("status", word)
-        return Card(word, f"{count:,}", behind, address=view(status=word) if count else "")
-
-    statuses = {"unchecked": ShownStatus.UNCHECKED, "not_found": ShownStatus.NOT_FOUND, "in_review": ShownStatus.REVIEW}
-    out = counts.of("scope", _OUT_OF_SCOPE)
-    held = counts.of("status", REVIEW_STATUSES[ShownStatus.HELD])
-    return Figures(
         {
-            "missing": counts.rows,
-            **{key: counts.of("status", REVIEW_STATUSES[each]) for key, each in statuses.items()},
-            "out_of_scope": out,
+            "status": Choice(shown_status_column(video), {each: REVIEW_STATUSES[each] for each in statuses}),
+            "scope": Choice(treated, {"in": "范围内", "out": _OUT_OF_SCOPE}),
         },
+    )
+    return ListSpec(
+        "missing",
+        "还没有查找过（未检查）、查找过而没有（未找到）、或有候选但尚未确认的影片；已忽略的不列出。"
+        "价值 = 0.65 × 播放量（log₁₀，百万次为满）＋ 0.30 × 新近程度（CMS 更新后每 90 天减半）＋ 0.05。",
+        columns,
+        rows,
+        read,
+        links=common_links(location),
+        batch=(
+            batch_link("生成候选", links.match_now, location),
+            batch_link("批量忽略", lambda ids: links.batch(DecisionAction.ignore, ids, days=180), location),
+        ),
+        figures=lambda: _missing_figures(services, rows),
+    )
+
+
+def _missing_figures(services: Services, rows: ListRows) -> Figures:
+    statuses = counted(services, rows, rows.choices["status"].by)
+    out = counted(services, rows, rows.choices["scope"].by).get("out", 0)
+
+    def card(status: ShownStatus, behind: str) -> Card:
+        count = statuses.get(status, 0)
+        return Card(REVIEW_STATUSES[status], f"{count:,}", behind, address=view(status=status) if count else "")
+
+    shown = {"unchecked": ShownStatus.UNCHECKED, "not_found": ShownStatus.NOT_FOUND, "in_review": ShownStatus.REVIEW}
+    total, held = sum(statuses.values()), statuses.get(ShownStatus.HELD, 0)
+    return Figures(
+        {"missing": total, **{key: statuses.get(each, 0) for key, each in shown.items()}, "out_of_scope": out},
         [
-            Card("无豆瓣 ID", f"{counts.rows:,}", "部影片"),
+            Card("无豆瓣 ID", f"{total:,}", "部影片"),
             card(ShownStatus.UNCHECKED, "还没有查找，范围内的会自动轮到"),
             card(ShownStatus.NOT_FOUND, "查找过，会定期重新查找"),
-            card(ShownStatus.REVIEW, "有候选，见 review_queue"),
+            card(ShownStatus.REVIEW, "有候选，等待人工"),
             *([card(ShownStatus.HELD, "ID 在 CMS 中一并被清空，见作业 settle_cleared_ids")] if held else []),
-            *([Card(_OUT_OF_SCOPE, f"{out:,}", "按分类，不会查找", address=view(scope=_OUT_OF_SCOPE))] if out else []),
+            *([Card(_OUT_OF_SCOPE, f"{out:,}", "按分类，不会查找", address=view(scope="out"))] if out else []),
         ],
     )

@@ -1,4 +1,4 @@
-"""The lists as Dagster publishes them: numbers, tables and pages; nothing is written to the CMS."""
+"""The lists as Dagster publishes them: numbers, first rows and files; nothing is written to the CMS."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from douban_pipeline.douban.definitions import build_defs
 from douban_pipeline.douban.intros.author import NO_SOURCE
 from douban_pipeline_tests.douban.reports.planting import (
     ASSETS,
-    FILES,
     HOSTILE,
+    OF_ASSETS,
     change,
     decision,
     intro,
@@ -23,6 +23,7 @@ from douban_pipeline_tests.douban.reports.planting import (
     linked,
     materialize,
     publish_asset,
+    shown_page,
     task,
     verdict,
 )
@@ -66,22 +67,17 @@ def populated(library: Library) -> Library:
 
 
 @pytest.mark.parametrize("name", ASSETS)
-def test_everything_is_reported_escaped_with_links_that_work(name: str, populated: Library) -> None:
+def test_everything_is_shown_escaped_with_links_that_work(name: str, populated: Library) -> None:
     before = populated.all_bytes()
-    published = publish_asset(populated.services, name)
+    metadata = publish_asset(populated.services, name)
     repository = build_defs(settings=populated.settings).get_repository_def()
-    tables = {key: value for key, value in published.metadata.items() if isinstance(value, str) and key[-5:] != "_page"}
-    assert tables
-    assert "—" not in tables.values(), "a table without a row proves nothing"
-    for text in (*tables.values(), published.sheet):
-        assert not re.search(r'<img (?!class="poster")', text)
-    assert not re.search(r"(?<!\\)\]\(javascript", "".join(tables.values()))
-    assert "`乙`*丙*[丁](javascript:alert(2))" in published.sheet, "it is shown as what it is"
-    paths = {
-        *(path for text in tables.values() for path in re.findall(r"\]\((/[^)]*)\)", text)),
-        *(html.unescape(path) for path in re.findall(rf'href="{UI}(/[^"]*)"', published.sheet)),
-    }
-    jobs = [path for path in paths if path.startswith("/locations/")]
+    previews = [metadata[f"{each}_first"] for each in OF_ASSETS[name]]
+    assert "—" not in previews, "a table without a row proves nothing"
+    page = "".join(shown_page(populated.services, each) for each in OF_ASSETS[name])
+    assert not re.search(r'<img (?!class="poster")', "".join([*previews, page]))
+    assert not re.search(r"(?<!\\)\]\(javascript", "".join(previews))
+    assert "`乙`*丙*[丁](javascript:alert(2))" in page, "it is shown as what it is"
+    jobs = [html.unescape(path) for path in re.findall(rf'href="{UI}(/locations/[^"]*)"', page)]
     assert jobs
     for path in jobs:
         job, config = launched(path)
@@ -91,41 +87,33 @@ def test_everything_is_reported_escaped_with_links_that_work(name: str, populate
 
 @pytest.mark.parametrize("name", ASSETS)
 def test_an_empty_library_is_published_too(name: str, library: Library) -> None:
-    published = publish_asset(library.services, name)
-    pages = {value for key, value in published.metadata.items() if key.endswith("_page")}
-    numbers = [value for value in published.metadata.values() if isinstance(value, int | float)]
+    metadata = publish_asset(library.services, name)
+    numbers = [value for value in metadata.values() if isinstance(value, int | float)]
     assert numbers
     assert set(numbers) == {0}
-    assert set(map(str, published.metadata.values())) == {*map(str, numbers), "—", *pages}
-    assert "没有" in published.sheet
+    assert {metadata[f"{each}_first"] for each in OF_ASSETS[name]} == {"—"}
 
 
 @pytest.mark.parametrize("name", ASSETS)
-def test_the_pages_are_where_their_metadata_says(name: str, library: Library) -> None:
+def test_metadata_lead_to_the_served_page_and_to_the_file(name: str, library: Library) -> None:
     folder = library.settings.home.absolute() / "reports"
-    metadata = materialize(library.services, name).metadata
-    pages = {key: value for key, value in metadata.items() if key.endswith("_page")}
-    assert pages == {f"{file.removeprefix('list_')}_page": str(folder / f"{file}.html") for file in FILES[name]}
-    assert {(folder / f"{file}.html").stat().st_mode & 0o777 for file in FILES[name]} == {0o644}
-    served = library.renewed(**library.options, reports_url="https://site.example.org/reports/")
-    served_pages = publish_asset(served.services, name).metadata
-    assert [served_pages[key] for key in pages] == [
-        f"https://site.example.org/reports/{file}.html" for file in FILES[name]
-    ]
-
-
-def test_pages_of_earlier_versions_lead_to_the_lists(library: Library) -> None:
-    folder = library.settings.home / "reports"
-    folder.mkdir(parents=True)
-    (folder / "missing_douban_ids.html").write_text("stale")
-    publish_asset(library.services, "missing_douban_ids")
-    publish_asset(library.services, "locked_douban_ids")
-    assert 'content="0; url=list_missing.html"' in (folder / "missing_douban_ids.html").read_text("utf-8")
-    assert not (folder / "locked_douban_ids.html").exists(), "nobody can have bookmarked what was never there"
+    metadata = materialize(library.services, name)
+    for each in OF_ASSETS[name]:
+        assert (metadata[f"{each}_page"], metadata[f"{each}_csv"]) == (
+            f"/lists/{each}",
+            str(folder / f"list_{each}.csv"),
+        )
+        assert (folder / f"list_{each}.csv").stat().st_mode & 0o777 == 0o644
+    assert not list(folder.glob("*.html"))
+    served = library.renewed(**library.options, public_url="https://service.example.org/")
+    addresses = publish_asset(served.services, name)
+    for each in OF_ASSETS[name]:
+        assert addresses[f"{each}_page"] == f"https://service.example.org/lists/{each}"
+        assert addresses[f"{each}_csv"] == f"https://service.example.org/list_{each}.csv"
 
 
 @pytest.mark.parametrize("name", ASSETS)
-def test_a_sheet_that_cannot_be_written_fails_the_run_once(name: str, library: Library) -> None:
+def test_a_file_that_cannot_be_written_fails_the_run_once(name: str, library: Library) -> None:
     library.settings.home.mkdir()
     (library.settings.home / "reports").write_text("in the way")
     with pytest.raises(dg.Failure, match="无法写入") as failure:
@@ -134,38 +122,11 @@ def test_a_sheet_that_cannot_be_written_fails_the_run_once(name: str, library: L
     assert "DOUBAN_PIPELINE_HOME" in str(failure.value)
 
 
-def test_who_is_kept_and_how_many_groups_are_listed_is_config(library: Library) -> None:
-    names = ["影片1", "影片2", *(name for name in ("蓝鲸与灯塔", "长河落日记事") for _ in range(2))]
-    rows = [video(n, vod_name=name, vod_hits=n) for n, name in enumerate(names, start=1)]
-    library = library.renewed(rows, **library.options)
-    for vod_id in (1, 2):
-        linked(library, vod_id, RIVER, douban_id_confidence=90.0 + vod_id)
-    assert "匹配得分最高：92.0" in publish_asset(library.services, "duplicate_reports").sheet
-    chosen = publish_asset(library.services, "duplicate_reports", keeper="earliest_link", most=1)
-    assert "建议保留关联最早的" in chosen.sheet
-    assert chosen.metadata["groups_by_title"] == 2
-    assert ("同名同年同类（2 组）" in chosen.sheet, "这里是前 1 组" in chosen.sheet) == (True, True)
-
-
-def test_dagster_shows_the_first_rows_of_a_list_and_the_most_valuable_of_those_without_an_id(library: Library) -> None:
-    library = library.renewed(
-        [video(n, vod_hits=10**n if n < 6 else 0) for n in range(1, IN_UI + 9)], **library.options
-    )
-    metadata = publish_asset(library.services, "missing_douban_ids").metadata
+def test_dagster_shows_the_first_rows_of_a_list(library: Library) -> None:
+    library = library.renewed([video(n) for n in range(1, IN_UI + 9)], **library.options)
+    metadata = publish_asset(library.services, "missing_douban_ids")
     assert metadata["missing_rows"] == metadata["missing"] == IN_UI + 8
-    shown = metadata["missing_first"]
-    assert shown.endswith(f"前 {IN_UI} 行，共 {IN_UI + 8} 行。")
-    assert [f"影片{n} " in shown.splitlines()[2] for n in (5, 4)] == [True, False]
-
-
-def test_a_wrong_rule_is_refused_before_anything_is_read(library: Library) -> None:
-    with pytest.raises(dg.DagsterInvalidConfigError, match="keeper"):
-        materialize(library.services, "duplicate_reports", {"keeper": "newest"})
-
-
-def test_the_launchpad_of_a_list_has_defaults() -> None:
-    fields = ASSETS["duplicate_reports"].op.config_schema.config_type.fields
-    assert not [field for field in fields.values() if field.is_required]
+    assert len(re.findall(r"影片\d+ *\|", metadata["missing_first"])) == IN_UI
 
 
 def test_the_lists_compare_across_shards_and_hang_on_what_was_written() -> None:
@@ -177,7 +138,6 @@ def test_the_lists_compare_across_shards_and_hang_on_what_was_written() -> None:
 
 def test_links_open_in_the_code_location_of_the_run(populated: Library) -> None:
     services = replace(populated.services, location="__repository__@library")
-    for name in ASSETS:
-        report = publish_asset(services, name)
-        text = report.sheet + "".join(value for value in report.metadata.values() if isinstance(value, str))
+    for names in OF_ASSETS.values():
+        text = "".join(shown_page(services, each) for each in names)
         assert set(re.findall(r"/locations/([^/]+)/", text)) == {"__repository__@library"}

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from douban_pipeline.core.ui.launchpad_links import MOST_CHARACTERS
 from douban_pipeline.douban import links
 from douban_pipeline.douban.reports.lists import duplicates
-from douban_pipeline.douban.reports.lists.catalogue import publish
-from douban_pipeline.douban.reports.lists.duplicate_groups import members_of, title_groups
-from douban_pipeline.douban.reports.lists.duplicates import duplicates_list
-from douban_pipeline.douban.reports.lists.keepers import KeeperRule, LinkOrigin
+from douban_pipeline.douban.reports.lists.duplicate_groups import equal_titles, members_of, title_groups
+from douban_pipeline.douban.reports.lists.duplicates import duplicates_list, store_same_titles
+from douban_pipeline.douban.reports.lists.keepers import LinkOrigin
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import rows_of
+from douban_pipeline.douban.reports.lists.spec import rows_of
 from douban_pipeline_tests.douban.reports.planting import (
     change,
     days_before,
@@ -33,20 +30,21 @@ def named(vod_id, name, **columns):
     return video(vod_id, vod_name=name, **columns)
 
 
-def subjects(library, keeper=KeeperRule.best_match):
+def subjects(library):
     """Return the rows of the list of videos that share a subject."""
-    return list(rows_of(library.services, duplicates_list(library.services, keeper), ListFilter()))
+    return list(rows_of(library.services, duplicates_list(library.services), ListFilter()))
 
 
-def titles(library, keeper=KeeperRule.best_match, most=100):
-    """Return the table of groups by name."""
-    [table] = publish(library.services, duplicates_list(library.services, keeper, most=most)).figures.tables
+def titles(library):
+    """Return the table of groups by name, as the page has it after the asset found them."""
+    store_same_titles(library.services)
+    [table] = duplicates_list(library.services).figures().tables
     return table
 
 
-def groups(library, keeper=KeeperRule.best_match, most=100):
+def groups(library, most=100):
     """Return the names and the members of groups by name, the one to keep first."""
-    found = title_groups(library.services, keeper, most=most).shown
+    found = title_groups(library.services, equal_titles(library.services), most=most)
     return [(group.name, [member.vod_id for member in group.members]) for group in found]
 
 
@@ -122,7 +120,7 @@ def test_videos_without_a_name_are_not_the_same(library):
     assert groups(library.renewed([named(n, "") for n in (4, 5)])) == []
 
 
-def test_the_largest_group_comes_first_and_all_are_counted(library):
+def test_the_largest_group_comes_first_and_all_are_counted(library, monkeypatch):
     library = library.renewed(
         [
             *(named(n, "蓝鲸与灯塔") for n in (4, 5)),
@@ -132,10 +130,12 @@ def test_the_largest_group_comes_first_and_all_are_counted(library):
     )
     assert [len(members) for _, members in groups(library)] == [3, 2]
     assert [row["size"] for row in subjects(library)] == [2, 2, 2, 2]
-    found = title_groups(library.services, KeeperRule.best_match, most=1)
-    assert (found.count, found.videos, [len(group.members) for group in found.shown]) == (2, 5, [3])
-    figures = publish(library.services, duplicates_list(library.services, most=1)).figures
-    assert dict(figures.counts) == {"groups_by_subject": 2, "groups_by_title": 2, "videos": 9}
+    assert [len(members) for _, members in groups(library, most=1)] == [3]
+    monkeypatch.setattr(duplicates, "MOST_GROUPS", 1)
+    table = titles(library)
+    assert (table.title, "这里是前 1 组" in table.note) == ("同名同年同类（2 组）", True)
+    counts = duplicates_list(library.services).figures().counts
+    assert dict(counts) == {"groups_by_subject": 2, "groups_by_title": 2, "videos": 9}
 
 
 def test_what_is_known_of_the_members_is_read_from_the_tables(library):
@@ -160,18 +160,14 @@ def test_what_is_known_of_the_members_is_read_from_the_tables(library):
     ]
     kept, others = keeping(subjects(library))
     assert (kept["vod_id"], {row["advice"] for row in others}) == (4, {"清除"})
-    by_time, _ = keeping(subjects(library, KeeperRule.earliest_link))
-    assert by_time["vod_id"] == 3
-    assert by_time["why"].startswith("关联最早：2025-01-25")
 
 
-@pytest.mark.parametrize("keeper", KeeperRule)
-def test_the_batch_for_a_subject_clears_the_others_and_first_only_shows(library, keeper):
+def test_the_batch_for_a_subject_clears_the_others_and_first_only_shows(library):
     library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}", vod_hits=n) for n in range(1, 4)])
     for vod_id in (1, 2, 3):
         linked(library, vod_id, RIVER)
-    kept, others = keeping(subjects(library, keeper))
-    job, config = opened(duplicates_list(library.services).page, kept, "clear_others")
+    kept, others = keeping(subjects(library))
+    job, config = opened(duplicates_list(library.services), kept, "clear_others")
     assert (kept["vod_id"], job) == (3, "record_batch_decisions")
     assert config["ops"]["select_and_record"]["config"] == {
         "reviewer": "",
@@ -217,28 +213,31 @@ def test_the_batch_for_a_name_ignores_those_nobody_linked(library):
     ]
 
 
-def test_where_the_kept_one_is_not_linked_but_all_others_are_nothing_is_proposed(library):
-    library = library.renewed([named(1, "长河落日记事", vod_hits=900), named(2, "长河落日记事")])
-    linked(library, 2, RIVER)
-    kept = titles(library, KeeperRule.popularity).rows[0]
+def test_where_all_are_linked_since_nothing_is_proposed(library):
+    library = library.renewed([named(1, "长河落日记事"), named(2, "长河落日记事")])
+    store_same_titles(library.services)
+    linked(library, 1, RIVER)
+    linked(library, 2, WHALE)
+    [table] = duplicates_list(library.services).figures().tables
+    kept = table.rows[0]
     assert [key for key, *_ in kept["links"]] == ["history"]
     assert kept["why"].endswith("其他影片都已关联条目：请在 CMS 中核对，不建议批量处理")
 
 
 def test_locked_members_are_named_and_no_batch_is_about_them(library):
-    library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}", vod_hits=n) for n in range(1, 4)])
+    library = library.renewed([named(n, f"影片{'甲乙丙丁戊'[n]}") for n in range(1, 4)])
     linked(library, 1, RIVER, douban_id_locked=True)
-    linked(library, 2, RIVER)
+    linked(library, 2, RIVER, douban_id_locked=True)
     linked(library, 3, RIVER)
 
     def advised():
-        kept, others = keeping(subjects(library, KeeperRule.popularity))
+        kept, others = keeping(subjects(library))
         advice = {row["vod_id"]: (row["advice"], row["why"]) for row in others}
         return "clear_others" in [key for key, *_ in kept["links"]], advice
 
-    assert advised() == (True, {1: ("已锁定", "要清除须先解锁"), 2: ("清除", None)})
-    library.set_state(2, douban_id_locked=True)
-    assert advised() == (False, dict.fromkeys((1, 2), ("已锁定", "要清除须先解锁")))
+    assert advised() == (True, {2: ("已锁定", "要清除须先解锁"), 3: ("清除", None)})
+    library.set_state(3, douban_id_locked=True)
+    assert advised() == (False, dict.fromkeys((2, 3), ("已锁定", "要清除须先解锁")))
 
 
 def test_the_link_of_a_large_group_is_not_too_long_and_says_so(library):

@@ -13,18 +13,18 @@ from douban_pipeline.core.ui.lists.list_page import cell_text
 from douban_pipeline.douban.intros import proofs
 from douban_pipeline.douban.intros.factguard import inspection
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
-from douban_pipeline.douban.reports.lists.intro_figures import DaySpending, UnqueuedIntros, intros
+from douban_pipeline.douban.reports.lists.intro_figures import UnqueuedIntros, intros
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.wording import VIOLATIONS
 from douban_pipeline_tests.douban.reports.planting import (
     days_before,
+    figures,
     intro,
     linked,
     listed,
     opened,
     rows_in,
     task,
-    written,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
@@ -62,12 +62,12 @@ def test_a_lock_after_the_model_wrote_is_a_person_s(videos):
     assert (found.locked_by_model, found.locked_by_people) == (2, 1)
     by = {row["vod_id"]: row["source"] for row in listed(videos.services, "intros")}
     assert by == {1: "deepseek/v3", 2: "人工", 3: "deepseek/v3"}
-    of_model = listed(videos.services, "intros", ListFilter(sources=["deepseek/v3"]))
+    of_model = listed(videos.services, "intros", ListFilter(chosen={"source": ["model"]}))
     assert sorted(row["vod_id"] for row in of_model) == [1, 3]
 
 
 def decisions(library, row, *keys):
-    page = LISTS["intros"](library.services).page
+    page = LISTS["intros"](library.services)
     return [opened(page, row, key)[1]["ops"]["store_decisions"]["config"]["decisions"] for key in keys]
 
 
@@ -80,8 +80,8 @@ def test_locked_by_people_and_by_the_model(videos):
     videos.set_state(4, intro_ai_last_at=days_before(20))
     videos.set_cms(4, vod_content="<p>第一段</p><br>第二段")
     videos.set_cms(3, vod_content="")
-    figures = written(videos.services, "intros").figures
-    assert (figures.counts["locked_by_model"], figures.counts["locked_by_people"]) == (2, 2)
+    found_figures = figures(videos.services, "intros")
+    assert (found_figures.counts["locked_by_model"], found_figures.counts["locked_by_people"]) == (2, 2)
     rows = {row["vod_id"]: row for row in listed(videos.services, "intros")}
     assert list(rows) == [2, 1, 4, 3]
     assert [row["source"] for row in rows.values()] == ["deepseek/v3", "deepseek/v3", "人工", "人工"]
@@ -110,9 +110,9 @@ def test_a_failure_is_shown_until_an_intro_came(videos):
         [{"vod_id": 1, "action": "redo_intro"}],
         [{"vod_id": 1, "action": "lock_intro"}],
     ]
-    figures = written(videos.services, "intros").figures
-    [card] = [card for card in figures.cards if card.label == "失败"]
-    assert (figures.counts["failed"], card.value, card.address) == (2, "2", "#_state=%E5%A4%B1%E8%B4%A5")
+    found_figures = figures(videos.services, "intros")
+    [card] = [card for card in found_figures.cards if card.label == "失败"]
+    assert (found_figures.counts["failed"], card.value, card.address) == (2, "2", "?state=failed")
 
 
 def test_who_waits_is_whoever_would_be_queued(videos):
@@ -126,9 +126,9 @@ def test_who_waits_is_whoever_would_be_queued(videos):
     found = intros(videos.services)
     assert found.waiting == UnqueuedIntros(2, START - 30 * HOUR)
     assert [(item.status, item.count, item.later) for item in found.queued] == [("PENDING", 1, 1), ("RUNNING", 1, 0)]
-    figures = written(videos.services, "intros").figures
-    assert (figures.counts["waiting"], figures.counts["queued"]) == (2, 2)
-    assert [(row["what"], row["count"]) for row in rows_in(figures.tables, "queue")] == [
+    found_figures = figures(videos.services, "intros")
+    assert (found_figures.counts["waiting"], found_figures.counts["queued"]) == (2, 2)
+    assert [(row["what"], row["count"]) for row in rows_in(found_figures.tables, "queue")] == [
         ("到期，尚未排队", 2),
         ("任务：排队", 1),
         ("任务：进行中", 1),
@@ -140,8 +140,8 @@ def test_where_intros_are_switched_off_nobody_waits(library):
     linked(library, 1, 90_000_101, douban_last_sync_at=START - HOUR)
     found = intros(library.services)
     assert (found.on, found.waiting) == (False, None)
-    assert "AI 简介未开启" in LISTS["intros"](library.services).page.about
-    assert written(library.services, "intros").figures.counts["waiting"] == 0
+    assert "AI 简介未开启" in LISTS["intros"](library.services).about
+    assert figures(library.services, "intros").counts["waiting"] == 0
 
 
 def test_what_the_guard_refuses_most(videos):
@@ -152,13 +152,9 @@ def test_what_the_guard_refuses_most(videos):
     intro(videos, 3, "written", violations=[])
     intro(videos, 4, "failed")
     intro(videos, 5, "refused", violations=[number], created_at=days_before(31))
-    found = intros(videos.services)
-    assert [(code, item.times, item.videos) for code, item in found.refusals.items()] == [
-        ("person", 3, {1, 2}),
-        ("number", 1, {1}),
-    ]
-    rows = rows_in(written(videos.services, "intros").figures.tables, "refusals")
+    rows = rows_in(figures(videos.services, "intros").tables, "refusals")
     assert rows[0] == {"kind": "资料外的人名", "times": 3, "videos": 2, "example": "person 的例子"}
+    assert [(row["times"], row["videos"]) for row in rows] == [(3, 2), (1, 1)]
 
 
 def test_what_it_cost_by_the_day_of_the_site(videos):
@@ -167,12 +163,11 @@ def test_what_it_cost_by_the_day_of_the_site(videos):
         intro(videos, 1, state, cost_usd=usd, prompt_tokens=10, completion_tokens=1, created_at=START - hours * HOUR)
     intro(videos, 1, "written", cost_usd=8.0, created_at=days_before(30))
     found = intros(videos.services)
-    today, yesterday = found.days.values()
-    assert today == DaySpending(calls=3, written=1, refused=1, failed=1, usd=0.875, tokens=33)
-    assert yesterday == DaySpending(calls=1, written=1, usd=2.0, tokens=11)
+    assert [dict(row) for row in found.days] == [
+        {"day": "2026-03-01", "calls": 3, "written": 1, "refused": 1, "failed": 1, "usd": 0.875, "tokens": 33},
+        {"day": "2026-02-28", "calls": 1, "written": 1, "refused": 0, "failed": 0, "usd": 2.0, "tokens": 11},
+    ]
     assert found.usd == 2.875
-    rows = rows_in(written(videos.services, "intros").figures.tables, "spending")
-    assert [(row["day"], row["usd"]) for row in rows] == [("2026-03-01", 0.875), ("2026-02-28", 2.0)]
 
 
 def test_every_kind_of_violation_has_a_name():
@@ -191,7 +186,7 @@ def test_a_text_stands_beside_its_source_with_what_proves_it(videos):
     common = {"fact_sheet": sheet, "intro_text": "老周收养小满。"}
     intro(videos, 1, "written", reading=old, **common)
     intro(videos, 2, "written", reading=said, reader="reading-4 m", model="m", **common)
-    tables = written(videos.services, "intros").figures.tables
+    tables = figures(videos.services, "intros").tables
     new, before = rows_in(tables, "proofs")
     assert cell_text(new["text"], UTC) == "［1］老周收养小满。［2 无］他很快乐。"
     assert [piece.tone for piece in new["text"] if piece.mark] == ["", "bad gone"]

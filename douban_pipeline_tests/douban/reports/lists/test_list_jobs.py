@@ -68,7 +68,7 @@ def test_filters_choose_the_newest(missing: Library) -> None:
     assert [row["vod_id"] for row in chosen.videos] == [9, 10]
     missing.set_state(4, douban_last_sync_at=missing.clock.now(), douban_review_reason="没有搜到候选")
     for status, vod_ids in (("NOT_FOUND", [4]), ("UNCHECKED", [3, 5, 6, 7, 8, 9, 10])):
-        chosen = queued(missing, asked=ListFilter(sources=[status]), dry_run=True)
+        chosen = queued(missing, asked=ListFilter(chosen={"status": [status]}), dry_run=True)
         assert [row["vod_id"] for row in chosen.videos] == vod_ids
 
 

@@ -1,34 +1,36 @@
-"""Every list over all its rows: what is on the page, in its pieces and in the CSV file; filters, orders, pages."""
+"""Every list over all its rows: what is on its pages and in the CSV file; filters, orders, pages."""
 
 from __future__ import annotations
 
 import csv
-import json
+import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import pytest
 import sqlalchemy as sa
 import yaml
 
-from douban_pipeline.core.ui.lists import list_files
-from douban_pipeline.core.ui.lists.list_page import ColumnKind
 from douban_pipeline.douban.definitions import build_defs
-from douban_pipeline.douban.reports.lists import keyset
+from douban_pipeline.douban.reports.lists import catalogue, spec, verdict_list
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
-from douban_pipeline.douban.reports.lists.named_list import rows_of
+from douban_pipeline.douban.reports.lists.spec import ListOrder, rows_of
 from douban_pipeline_tests.douban.reports.planting import (
     HOSTILE,
+    OF_ASSETS,
     change,
     decision,
     linked,
+    listed,
+    publish_asset,
+    shown_page,
     task,
     verdict,
-    written,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
@@ -41,8 +43,8 @@ COUNT = 23
 @pytest.fixture
 def populated(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
     """A library in which every list has rows, read in small steps; everything from outside is hostile."""
-    monkeypatch.setattr(keyset, "STEP", 4)
-    monkeypatch.setattr(list_files, "PIECE", 5)
+    monkeypatch.setattr(spec, "STEP", 4)
+    monkeypatch.setattr(catalogue, "SIZE", 5)
     rows = [
         video(n, vod_name=f"{HOSTILE}{n}", vod_area=HOSTILE, vod_time=days_ago(n % 7), vod_hits=n % 5)
         for n in range(1, COUNT + 1)
@@ -70,8 +72,8 @@ def populated(library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
 
 def keys_of(library: Library, name: str, asked: ListFilter | None = None, **order: Any) -> list[int]:
     wanted = LISTS[name](library.services)
-    key = "vod_id" if name not in ("tasks", "decisions", "log") else wanted.page.key
-    return [row[key] for row in rows_of(library.services, wanted, asked or ListFilter(), **order)]
+    key = wanted.key if wanted.key.endswith("_id") and wanted.key != "douban_id" else "vod_id"
+    return [row[key] for row in rows_of(library.services, wanted, asked or ListFilter(), ListOrder(**order))]
 
 
 EXPECTED: Mapping[str, Sequence[int]] = {
@@ -121,20 +123,20 @@ def test_filters_restrict_and_add_up(populated: Library) -> None:
     assert sorted(recent) == [n for n in range(5, COUNT + 1) if n % 7 <= 2]
     early = keys_of(populated, "missing", ListFilter(until=START - timedelta(days=2, hours=1)))
     assert sorted([*recent, *early]) == list(EXPECTED["missing"])
-    assert keys_of(populated, "missing", ListFilter(sources=["REVIEW"])) == keys_of(populated, "review")
-    assert sorted(keys_of(populated, "missing", ListFilter(sources=["NOT_FOUND"]))) == [11, 12]
-    unchecked = keys_of(populated, "missing", ListFilter(sources=["UNCHECKED"]))
+    assert keys_of(populated, "missing", ListFilter(chosen={"status": ["REVIEW"]})) == keys_of(populated, "review")
+    assert sorted(keys_of(populated, "missing", ListFilter(chosen={"status": ["NOT_FOUND"]}))) == [11, 12]
+    unchecked = keys_of(populated, "missing", ListFilter(chosen={"status": ["UNCHECKED"]}))
     assert sorted(unchecked) == [8, 9, 10, *range(13, COUNT + 1)]
-    assert len(keys_of(populated, "missing", ListFilter(sources=["UNCHECKED", "NOT_FOUND"]))) == COUNT - 7
+    assert len(keys_of(populated, "missing", ListFilter(chosen={"status": ["UNCHECKED", "NOT_FOUND"]}))) == COUNT - 7
     wanted = LISTS["missing"](populated.services)
     statuses = {row["vod_id"]: row["status"] for row in rows_of(populated.services, wanted, ListFilter())}
     assert (statuses[5], statuses[11], statuses[13]) == ("待审核", "未找到", "未检查")
-    assert keys_of(populated, "locked", ListFilter(sources=["person"])) == []
+    assert keys_of(populated, "locked", ListFilter(chosen={"source": ["person"]})) == []
     assert keys_of(populated, "missing", ListFilter(text="12")) == [12]
     assert keys_of(populated, "missing", ListFilter(text=f"{HOSTILE}2", categories=[6])) != []
     assert keys_of(populated, "missing", ListFilter(text="100%_无")) == []
     assert sorted(keys_of(populated, "duplicates", ListFilter(text=str(SHARED)))) == [1, 2, 3]
-    assert len(keys_of(populated, "log", ListFilter(sources=[HOSTILE[:60]]))) == 3
+    assert len(keys_of(populated, "log", ListFilter(chosen={"operator": ["person"]}))) == 3
     assert len(keys_of(populated, "tasks", ListFilter(text="21"))) == 1
 
 
@@ -170,69 +172,98 @@ def test_tasks_are_found_by_what_is_shown_of_them(populated: Library) -> None:
         ("intro", "AI_INTRO", 2**30, "人工决定"),
     ],
 )
-def test_a_priority_is_said_in_words_and_is_what_the_column_is_sorted_by(
+def test_a_priority_is_said_in_words_and_rows_are_ordered_by_its_number(
     populated: Library, stage: str, task_type: str, priority: int, word: str
 ) -> None:
     table = populated.tables.task
     populated.execute(sa.update(table).values(stage=stage, task_type=task_type, priority=priority))
-    written(populated.services, "tasks")
-    given, rows, csv, page = pieces_of(populated, "tasks")
-    places = {column["key"]: place for place, column in enumerate(given["columns"])}
-    column = given["columns"][places["priority"]]
-    assert [column["labels"][row[places["priority"]]] for row in rows] == [word] * len(rows)
-    assert {row[places[column["by"]]] for row in rows} == {priority}
-    assert word in csv[1]
-    assert "29,923,306" not in page
+    assert {row["priority"] for row in listed(populated.services, "tasks")} == {word}
+    page = shown_page(populated.services, "tasks", sort="priority up")
+    assert not [cell for row in rows_on(page) for cell in re.findall(r"<div>(.*?)</div>", row) if str(priority) == cell]
 
 
-def pieces_of(library: Library, name: str) -> tuple[dict[str, Any], list[list[Any]], list[list[str]], str]:
-    """Return what a published list holds: what its page says of it, the rows of all pieces, the CSV file, the page."""
-    reports = library.settings.home / "reports"
-    page = (reports / f"list_{name}.html").read_text("utf-8")
-    given = json.loads(re.search(r'id="list-data">(.*?)</script>', page)[1])
-    rows: list[list[Any]] = []
-    for number in range(-(-given["count"] // given["piece"])):
-        script = (reports / given["files"].replace("{}", f"{number:04d}")).read_text("utf-8")
-        head, _, body = script.partition(f'listPiece("list_{name}",{number},')
-        assert head == ""
-        rows += json.loads(body.removesuffix(");\n"))
-    with (reports / f"list_{name}.csv").open(encoding="utf-8-sig", newline="") as file:
-        table = list(csv.reader(file))
-    return given, rows, table, page
+def walked(library: Library, name: str, **asked: str) -> Iterator[str]:
+    """Yield the pages of a list, one after the other."""
+    while True:
+        page = shown_page(library.services, name, **asked)
+        yield page
+        following = re.search(r'<a href="\?([^"]*)" rel="next">', page)
+        if following is None:
+            return
+        asked = dict(parse_qsl(html.unescape(following[1]), keep_blank_values=True))
+
+
+def rows_on(page: str) -> list[str]:
+    section = page.partition('<section id="rows">')[2].partition("</section>")[0]
+    return re.findall(r"<tr(?: data-id=\"\d+\")?>(.*?)</tr>", section.partition("<tbody>")[2], re.DOTALL)
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_page_pieces_and_csv_have_the_same_rows_and_nothing_is_markup_or_formula(name: str, populated: Library) -> None:
+def test_pages_have_every_row_once_in_every_order_and_nothing_is_markup(name: str, populated: Library) -> None:
     before = populated.all_bytes()
-    count = written(populated.services, name).rows
-    given, rows, table, page = pieces_of(populated, name)
-    assert (given["count"], len(rows), len(table) - 1) == (count, count, count)
-    assert count == len(keys_of(populated, name))
-    assert not re.search(r'<img (?!class="poster")', page)
-    section = page.partition('<section id="rows">')[2].partition("</section>")[0]
-    assert section.count("<tr>") == count + 1, "the first rows are there without scripts"
-    place = [column["key"] for column in given["columns"]].index("vod_id")
-    assert [row[place] for row in rows] == [int(line[1]) for line in table[1:]]
-    assert not [cell for line in table for cell in line if cell[:1] in "=+@" and cell]
+    count = len(keys_of(populated, name))
+    assert count
+    orders = [f"{sort}{way}" for sort in LISTS[name](populated.services).rows.sorts for way in ("", " up")]
+    for order in orders:
+        pages = list(walked(populated, name, sort=order))
+        assert len(pages) == -(-count // 5)
+        rows = [row for page in pages for row in rows_on(page)]
+        assert (len(rows), len(set(rows))) == (count, count)
+        assert not re.search(r'<img (?!class="poster")', "".join(pages))
+        assert all(f"共 {count} 行" in page for page in pages)
     assert populated.all_bytes() == before
+
+
+def test_a_page_has_what_its_form_asks_for_and_goes_on_with_it(populated: Library) -> None:
+    asked = {"status": "UNCHECKED", "category": "6", "q": "甲", "since": "2020-01-01", "until": "2030-01-01"}
+    pages = list(walked(populated, "missing", **asked, sort="hits"))
+    assert sum(len(rows_on(page)) for page in pages) == COUNT - 9
+    for page in pages:
+        assert '<option value="UNCHECKED" selected>未检查</option>' in page
+        assert '<option value="hits" selected>播放 ▼</option>' in page
+        assert 'name="since" value="2020-01-01"' in page
+    assert 'href="?q=%E7%94%B2' in pages[1], "the way back to the first page"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"after": "x"},
+        {"after": "5~2026-13-99"},
+        {"after": f"{'9' * 40}~1"},
+        {"sort": "beauty", "status": "none", "category": "x", "since": "yesterday", "until": "0001-01-01"},
+        {"q": ""},
+    ],
+)
+def test_what_is_not_understood_restricts_nothing(asked: dict[str, str], populated: Library) -> None:
+    assert rows_on(shown_page(populated.services, "missing", **asked)) == rows_on(
+        shown_page(populated.services, "missing")
+    )
+
+
+@pytest.mark.parametrize("name", sorted({name for names in OF_ASSETS.values() for name in names}))
+def test_the_csv_file_has_all_rows_and_no_formulas(name: str, populated: Library) -> None:
+    [asset] = [asset for asset, names in OF_ASSETS.items() if name in names]
+    assert publish_asset(populated.services, asset)[f"{name}_rows"] == len(keys_of(populated, name))
+    path = populated.settings.home / "reports" / f"list_{name}.csv"
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf"), "a mark for Excel"
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        table = list(csv.reader(file))
+    place = table[0].index("影片 ID")
+    assert [int(line[place]) for line in table[1:]] == [row["vod_id"] for row in listed(populated.services, name)]
+    assert not [cell for line in table for cell in line if cell[:1] in "=+@" and cell]
+    assert f'href="../lists/{name}.csv"' in shown_page(populated.services, name)
 
 
 def test_links_of_rows_and_batches_open_what_there_is(populated: Library) -> None:
     repository = build_defs(settings=populated.settings).get_repository_def()
     seen = set()
     for name in LISTS:
-        written(populated.services, name)
-        given, rows, _, _ = pieces_of(populated, name)
-        kinds = [column["kind"] for column in given["columns"]]
-        place = kinds.index(ColumnKind.LINKS)
-        batches = [address.replace("{ids}", "1%2C%202") for _, address in given["batch"]]
+        wanted = LISTS[name](populated.services)
+        batches = [link.address.replace("{ids}", "1%2C%202") for link in wanted.batch]
         addresses = [*batches]
-        for row in rows:
-            for key, *parts in row[place]:
-                address = given["links"][key][1]
-                for number, part in enumerate(parts):
-                    address = address.replace(f"{{{number}}}", str(part))
-                addresses.append(address)
+        for row in listed(populated.services, name):
+            addresses += [wanted.links[key].filled(*given) for key, *given in row["links"]]
         for address in addresses:
             assert "{" not in unquote(address).partition("config=")[0]
             if address.startswith("/locations/"):
@@ -265,22 +296,28 @@ def test_the_members_of_a_group_come_together_and_say_who_is_kept(populated: Lib
     assert (SHARED, 3, "保留") in found, "a locked id is the surest"
 
 
-def test_a_second_writing_replaces_the_first_and_clears_away_those_before(populated: Library) -> None:
-    folder = populated.settings.home / "reports" / "list_missing.rows"
-    for _ in range(3):
-        written(populated.services, "missing")
-        populated.clock.advance(minutes=1)  # type: ignore[attr-defined]
-    kept = sorted(path.name for path in folder.iterdir())
-    assert len(kept) == 2
-    assert pieces_of(populated, "missing")[0]["files"].split("/")[1] in kept
-
-
 def test_an_empty_library_has_empty_lists(library: Library) -> None:
     for name in LISTS:
-        written(library.services, name)
-        given, rows, table, page = pieces_of(library, name)
-        assert (given["count"], rows, len(table)) == (0, [], 1)
+        page = shown_page(library.services, name)
+        assert rows_on(page) == []
         assert "没有" in page
+
+
+def test_a_dry_run_shows_what_a_verdict_would_write(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = library.renewed([video(1, vod_name="旧名"), video(2)], **{**library.options, "dry_run": True})
+    verdict(library, 1, (OTHER, 60.0), (SHARED, 91.0), status="CONFIRMED")
+    verdict(library, 2, (OTHER, 71.0))
+    record = SimpleNamespace(douban_id=SHARED)
+    plan = SimpleNamespace(old={"vod_score": "0.0"}, new={"vod_score": "8.1"})
+    monkeypatch.setattr(verdict_list, "judged_answer", lambda services, row: (record, None))
+    monkeypatch.setattr(verdict_list, "plan_fields", lambda *given, **more: plan)
+    found = {row["vod_id"]: row for row in listed(library.services, "verdicts")}
+    assert "豆瓣 ID：" in found[1]["planned"]
+    assert found[1]["planned"].endswith("0.0 → 8.1")
+    assert (found[2]["planned"], found[2]["verdict"], found[2]["douban_id"]) == (None, "待审核", OTHER)
+    live = library.renewed([video(1)], **{**library.options, "dry_run": False})
+    verdict(live, 1, (SHARED, 91.0), status="CONFIRMED")
+    assert [row["planned"] for row in listed(live.services, "verdicts")] == [None]
 
 
 @pytest.mark.parametrize("name", ["tasks", "decisions", "log"])

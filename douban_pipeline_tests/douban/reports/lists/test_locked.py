@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.locked import LockOrigin, lock_origins
 from douban_pipeline_tests.douban.reports.planting import (
     change,
     days_before,
     decision,
+    figures,
     linked,
     listed,
     opened,
-    written,
 )
 from douban_pipeline_tests.harness.fixtures.library import video
 
@@ -29,16 +30,16 @@ def videos(library):
     return library.renewed([video(n, vod_name=f"影片{'甲乙丙丁戊'[n]}") for n in range(1, 5)])
 
 
-def test_the_newest_come_first_and_dagster_shows_those_that_the_cms_has_otherwise(videos):
+def test_the_newest_come_first_and_a_card_leads_to_those_that_the_cms_has_otherwise(videos):
     for vod_id, days in ((1, 9), (2, 3), (3, 5)):
         locked(videos, vod_id, days=days)
     linked(videos, 4, RIVER)
     videos.set_cms(1, vod_douban_id=WHALE)
     assert [row["vod_id"] for row in listed(videos.services, "locked")] == [2, 3, 1]
-    shown = written(videos.services, "locked")
-    assert [row["vod_id"] for row in shown.first.rows] == [1, 2, 3]
-    [card] = [card for card in shown.figures.cards if card.label == "CMS 中不一致"]
-    assert (card.value, card.tone, card.address) == ("1", "bad", "#_in_cms=%E4%B8%8D%E4%B8%80%E8%87%B4")
+    [card] = [card for card in figures(videos.services, "locked").cards if card.label == "CMS 中不一致"]
+    assert (card.value, card.tone, card.address) == ("1", "bad", "?in_cms=changed")
+    differing = listed(videos.services, "locked", ListFilter(chosen={"in_cms": ["changed"]}))
+    assert [row["vod_id"] for row in differing] == [1]
 
 
 def origins(library):
@@ -81,7 +82,7 @@ def test_what_is_listed_and_what_may_be_done(videos):
     first = rows[1]
     assert [first[key] for key in ("source", "since", "who", "why")] == ["人工指定", days_before(4), "小王", "核对过"]
     assert (first["douban_id"], first["in_cms"], first["cms_id"]) == (RIVER, "不一致", WHALE)
-    page = LISTS["locked"](videos.services).page
+    page = LISTS["locked"](videos.services)
     wanted = [
         opened(page, first, key)[1]["ops"]["store_decisions"]["config"]["decisions"] for key in ("unlock", "relock")
     ]
@@ -93,7 +94,7 @@ def test_what_is_listed_and_what_may_be_done(videos):
     assert (rows[3]["no_link"], rows[3]["in_cms"], rows[3]["who"]) == ("空（不关联）", "一致", "没有记录")
     assert (rows[4]["video"], rows[4]["in_cms"]) == ("4（已删除）", "影片已删除")
     assert [key for key, *_ in rows[4]["links"]] == ["history"]
-    assert dict(written(videos.services, "locked").figures.counts) == {
+    assert dict(figures(videos.services, "locked").counts) == {
         "locked": 4,
         "differing": 2,
         "gone": 1,

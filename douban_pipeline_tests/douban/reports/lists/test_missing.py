@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
+from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.store.videos import CLEARED_IN_BULK
-from douban_pipeline_tests.douban.reports.planting import linked, listed, opened, verdict, written
+from douban_pipeline_tests.douban.reports.planting import figures, linked, listed, opened, verdict
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, days_ago, video
 
@@ -49,15 +50,16 @@ def test_the_most_watched_and_newest_have_the_greatest_value_as_the_formula_says
     )
     values = {row["vod_id"]: row["value"] for row in listed(library.services, "missing")}
     assert sorted(values, key=lambda vod_id: (-values[vod_id], vod_id)) == [2, 4, 3, 1, 5, 6]
-    assert [row["vod_id"] for row in written(library.services, "missing").first.rows][:3] == [2, 4, 3]
 
 
 def test_categories_that_are_never_searched_are_marked_and_have_no_value(library):
     library = library.renewed([video(1, type_id=20, vod_hits=10**6), video(2)], excluded_type_ids=frozenset({20}))
-    shown = written(library.services, "missing")
-    assert [(row["vod_id"], row["scope"]) for row in shown.first.rows] == [(2, None), (1, "不在处理范围")]
-    assert [row["value"] is None for row in shown.first.rows] == [False, True]
-    assert (shown.figures.counts["missing"], shown.figures.counts["out_of_scope"]) == (2, 1)
+    rows = {row["vod_id"]: (row["scope"], row["value"] is None) for row in listed(library.services, "missing")}
+    assert rows == {2: (None, False), 1: ("不在处理范围", True)}
+    out = listed(library.services, "missing", ListFilter(chosen={"scope": ["out"]}))
+    assert [row["vod_id"] for row in out] == [1]
+    counts = figures(library.services, "missing").counts
+    assert (counts["missing"], counts["out_of_scope"]) == (2, 1)
 
 
 def test_what_is_listed_of_each(library):
@@ -74,9 +76,15 @@ def test_what_is_listed_of_each(library):
     assert first["best"].startswith("条目90000101（2020）")
     assert (other["status"], other["looked_at"], other["best"], other["reason"]) == ("未检查", None, None, "尚未查找")
     assert (sought["status"], sought["reason"]) == ("未找到", "没有搜到候选")
-    figures = written(library.services, "missing").figures
-    assert dict(figures.counts) == {"missing": 3, "unchecked": 1, "not_found": 1, "in_review": 1, "out_of_scope": 0}
-    assert [(card.label, card.value) for card in figures.cards] == [
+    found_figures = figures(library.services, "missing")
+    assert dict(found_figures.counts) == {
+        "missing": 3,
+        "unchecked": 1,
+        "not_found": 1,
+        "in_review": 1,
+        "out_of_scope": 0,
+    }
+    assert [(card.label, card.value) for card in found_figures.cards] == [
         ("无豆瓣 ID", "3"),
         ("未检查", "1"),
         ("未找到", "1"),
@@ -87,7 +95,7 @@ def test_what_is_listed_of_each(library):
 def test_what_may_be_done_is_filled_in_but_for_the_id(library):
     library = library.renewed([video(7, vod_name="2019年惊悚《寄生虫2》BD中字")])
     [row] = listed(library.services, "missing")
-    page = LISTS["missing"](library.services).page
+    page = LISTS["missing"](library.services)
     [words] = [given for name, *given in row["links"] if name == "search"]
     search = page.links["search"].filled(*words)
     assert search.startswith("https://search.douban.com/movie/subject_search?search_text=%E5%AF%84%E7%94%9F")

@@ -1,30 +1,29 @@
-"""The overview: its numbers are those of the library, from indexes alone, and its page is written without a run."""
+"""The front page: its numbers are those of the library, from indexes alone, and the asset's."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from datetime import timedelta
-from pathlib import Path
 
-import dagster as dg
 import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.douban.reports.health.alerts import raise_alert
 from douban_pipeline.douban.reports.health.causes import guard_cause
+from douban_pipeline.douban.reports.lists.assets import assets
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
 from douban_pipeline.douban.reports.lists.keyset import ListFilter
 from douban_pipeline.douban.reports.lists.last_day import last_day
-from douban_pipeline.douban.reports.lists.named_list import rows_of
-from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, write_overview
+from douban_pipeline.douban.reports.lists.overview import RENEWED_SECONDS, front_page
+from douban_pipeline.douban.reports.lists.spec import rows_of
 from douban_pipeline.douban.reports.lists.statistics import statistics
-from douban_pipeline.douban.sensors import overview_sensor
 from douban_pipeline.douban.store.shown_status import shown_status
 from douban_pipeline.douban.store.videos import CLEARED_IN_BULK, GONE
 from douban_pipeline_tests.douban.reports.health.planting import sample
 from douban_pipeline_tests.douban.reports.planting import change, decision, linked, task, verdict
 from douban_pipeline_tests.harness.fixtures.library import Library, video
+from douban_pipeline_tests.harness.fixtures.runs import function_of
 
 SHARED = 90_000_101
 
@@ -132,24 +131,24 @@ def test_no_number_reads_a_table_of_videos_or_tasks_row_by_row(busy: Library) ->
         assert row["table"] != "mac_vod" or row["type"] == "eq_ref", "the CMS is asked by key alone"
 
 
-def test_the_sensor_writes_the_page_and_launches_nothing(busy: Library) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_sensor_context(instance=instance, resources={"services": busy.services})
-        told = overview_sensor(context)
-        assert isinstance(told, dg.SkipReason)
-        assert "影片 12 部，没有 ID 9，未检查 1，未找到 1，待审核 3" in (told.skip_message or "")
-        assert not instance.get_run_records()
-    page = (busy.settings.home / "reports" / "index.html").read_text("utf-8")
-    assert f'data-seconds="{RENEWED_SECONDS}"' in page
-    for make in LISTS.values():
-        assert f'href="{make(busy.services).page.file}"' in page
+def page_of(library: Library) -> str:
+    return front_page(library.services, [])[0]
+
+
+def test_the_page_has_the_figures_and_leads_to_every_list(busy: Library) -> None:
+    page = page_of(busy)
+    assert f'data-renewed="{RENEWED_SECONDS}"' in page
+    for name in LISTS:
+        assert f'href="lists/{name}"' in page
     assert re.search(r"无豆瓣 ID</span><b>9</b>", page)
     assert re.search(r"未检查</span><b>1</b>.*未找到</span><b>1</b>", page, re.DOTALL)
 
 
-def page_of(library: Library) -> str:
-    write_overview(library.services)
-    return (library.settings.home / "reports" / "index.html").read_text("utf-8")
+def test_the_asset_records_the_same_figures(busy: Library) -> None:
+    [asset] = [each for each in assets if each.key.to_user_string() == "overview"]
+    metadata = dict(function_of(asset)(services=busy.services).metadata)
+    assert metadata.pop("page").value == "/"
+    assert metadata == statistics(busy.services).counts()
 
 
 def test_a_library_without_troubles_is_well_and_says_what_waits_for_people(library: Library) -> None:
@@ -173,7 +172,7 @@ def test_what_needs_a_person_is_named_on_top_with_its_page(busy: Library) -> Non
     for said in ("1 条变更没有写入", "今天 1 篇简介没有通过核对", "1 条人工决定被拒绝", "locked_untouched"):
         assert said in page
     assert "/assets/synced_fields?view=checks" in page
-    assert 'href="list_intros.html#refusals"' in page
+    assert 'href="lists/intros#refusals"' in page
 
 
 def test_a_pipeline_that_fell_silent_is_no_well_one(library: Library) -> None:
@@ -182,7 +181,6 @@ def test_a_pipeline_that_fell_silent_is_no_well_one(library: Library) -> None:
     library.clock.advance(minutes=2)
     page = page_of(library)
     assert "需要处理：已有 31 分没有健康检查" in page
-    assert "<svg" in page
 
 
 def test_the_last_day_is_told_in_words(busy: Library) -> None:
@@ -194,7 +192,7 @@ def test_the_last_day_is_told_in_words(busy: Library) -> None:
     change(busy, 3, "revert", state="applied", operator="小王")
     change(busy, 3, state="applied", at=now - timedelta(hours=25))
     deeds = last_day(busy.services)
-    pages = {make(busy.services).page.file for make in LISTS.values()}
+    pages = {f"lists/{name}" for name in LISTS}
     assert all(deed.address.startswith("/assets/") or deed.address in pages for deed in deeds)
     assert [deed.sentence for deed in deeds] == [
         "判定了 2 次：待审核 1，未找到 1。",
@@ -203,18 +201,3 @@ def test_the_last_day_is_told_in_words(busy: Library) -> None:
         "撤销了 1 条变更。",
         "结束了 3 项任务：成功 2，跳过 0，简介没有通过核对 1。",
     ]
-
-
-def test_reports_that_are_not_written_are_no_dead_links(
-    busy: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("DOUBAN_PIPELINE_HOME", str(tmp_path))
-    library = Library(busy.url, clock=busy.clock, options={**busy.options, "systems": ("douban", "feeds")})
-    assert "feeds.html" not in page_of(library)
-    library.services.reports.write("feeds.html", "…")
-    assert 'href="feeds.html"' in page_of(library)
-
-
-def test_it_is_never_older_than_five_minutes() -> None:
-    assert overview_sensor.minimum_interval_seconds == RENEWED_SECONDS <= 300
-    assert overview_sensor.default_status is dg.DefaultSensorStatus.RUNNING

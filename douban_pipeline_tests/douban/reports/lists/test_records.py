@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 
 from douban_pipeline.core.owner import owner_name
-from douban_pipeline.douban.reports.lists import work
+from douban_pipeline.douban.reports.lists import task_figures
 from douban_pipeline.douban.reports.lists.catalogue import LISTS
-from douban_pipeline.douban.reports.lists.change_list import DayOfChanges, days_of_changes
+from douban_pipeline.douban.reports.lists.change_list import days_of_changes
 from douban_pipeline.douban.store.states import ChangeState, DecisionAction
 from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline_tests.douban.reports.planting import (
     change,
     days_before,
     decision,
+    figures,
     listed,
     opened,
     rows_in,
     task,
-    written,
 )
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
@@ -35,11 +35,11 @@ def videos(library):
 
 
 def counts(library, name):
-    return written(library.services, name).figures.counts
+    return figures(library.services, name).counts
 
 
 def rows(library, key, name="tasks"):
-    return rows_in(written(library.services, name).figures.tables, key)
+    return rows_in(figures(library.services, name).tables, key)
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
@@ -133,11 +133,11 @@ def test_decisions_that_wait_and_those_refused_lately(videos):
         ("选择候选", "被拒绝", "影片已删除"),
     ]
     assert (found[1]["douban_id"], found[6]["note"], found[6]["reviewer"]) == (90_000_101, "看过", "小王")
-    figures = written(videos.services, "decisions").figures
-    assert dict(figures.counts) == {"decisions_open": 3, "decisions_refused_7_days": 2}
-    refused = figures.cards[-1]
+    found_figures = figures(videos.services, "decisions")
+    assert dict(found_figures.counts) == {"decisions_open": 3, "decisions_refused_7_days": 2}
+    refused = found_figures.cards[-1]
     assert (refused.value, refused.tone) == ("2", "bad")
-    assert refused.address.startswith("#since=2026-02-22&_state=")
+    assert refused.address.startswith("?since=2026-02-22&state=refused")
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_the_newest_changes_with_who_what_why_and_the_way_back(videos):
     assert (first["video"], first["what"]) == ("99（已删除）", "仅状态")
     assert (second["action"], second["what"], second["operator"]) == ("指定豆瓣 ID", "豆瓣 ID 0 → 5", "小王")
     assert (third["action"], third["what"], third["operator"]) == ("同步字段", "海报、标签", "自动")
-    page = LISTS["log"](videos.services).page
+    page = LISTS["log"](videos.services)
     chosen = {"undo": {"change_ids": [second["change_id"]]}, "undo_batch": {"batch_id": "3f2a"}}
     for key, meant in chosen.items():
         assert opened(page, second, key) == (
@@ -180,11 +180,10 @@ def test_changes_by_the_day_of_the_site_action_and_operator(videos):
     change(videos, 1, at=days_before(31))
     with videos.engine.connect() as connection:
         found = days_of_changes(videos.services, connection)
-    today, yesterday = date(2026, 3, 1), date(2026, 2, 28)
-    assert found == [
-        DayOfChanges(today, "sync", "pipeline", 2, 1),
-        DayOfChanges(today, "clear_id", "小王", 1, 0),
-        DayOfChanges(yesterday, "sync", "pipeline", 1, 0),
+    assert [tuple(row.values()) for row in found] == [
+        ("2026-03-01", "同步字段", "自动", 2, 1),
+        ("2026-03-01", "清除豆瓣 ID", "小王", 1, 0),
+        ("2026-02-28", "同步字段", "自动", 1, 0),
     ]
     assert counts(videos, "log")["changes_30_days"] == 4
 
@@ -275,24 +274,24 @@ def test_only_the_trouble_of_a_week_is_counted(videos):
     change(videos, 2, state="refused", at=days_before(6))
     change(videos, 3, state="conflict", at=days_before(2))
     change(videos, 4, state="applied")
-    figures = written(videos.services, "log").figures
-    assert figures.counts["changes_troubled_7_days"] == 2
-    assert [(card.label, card.value, card.address[:17]) for card in figures.cards[:2]] == [
-        ("未写入：被拒绝", "1", "#since=2026-02-22"),
-        ("未写入：有冲突", "1", "#since=2026-02-22"),
+    found_figures = figures(videos.services, "log")
+    assert found_figures.counts["changes_troubled_7_days"] == 2
+    assert [(card.label, card.value, card.address) for card in found_figures.cards[:2]] == [
+        ("未写入：被拒绝", "1", "?since=2026-02-22&state=refused"),
+        ("未写入：有冲突", "1", "?since=2026-02-22&state=conflict"),
     ]
     assert [row["remedy"] for row in listed(videos.services, "log") if row["vod_id"] == 4] == [None]
 
 
 @pytest.mark.parametrize("name", ["tasks", "decisions", "log"])
 def test_an_idle_library_has_nothing_to_tell(videos, name):
-    figures = written(videos.services, name).figures
-    assert set(figures.counts.values()) == {0}
-    assert not [table.key for table in figures.tables if table.rows]
+    found_figures = figures(videos.services, name)
+    assert set(found_figures.counts.values()) == {0}
+    assert not [table.key for table in found_figures.tables if table.rows]
 
 
 def test_tables_of_reasons_are_bounded(videos):
-    for number in range(work.MOST + 3):
+    for number in range(task_figures.MOST + 3):
         task(videos, 1000 + number, SYNC, "sync", "PENDING", last_error=f"原因{chr(0x4E00 + number)}")
-    assert len(rows(videos, "tasks_put_off")) == work.MOST
-    assert counts(videos, "tasks")["put_off"] == work.MOST + 3
+    assert len(rows(videos, "tasks_put_off")) == task_figures.MOST
+    assert counts(videos, "tasks")["put_off"] == task_figures.MOST + 3

@@ -13,7 +13,7 @@ from douban_pipeline.core.check_results import CheckResult, State
 from douban_pipeline.core.extras import install_command
 from douban_pipeline.core.system import system_named
 from douban_pipeline.douban.reports.lists import system_states as module
-from douban_pipeline.douban.reports.lists.overview import write_overview
+from douban_pipeline.douban.reports.lists.overview import front_page
 from douban_pipeline.douban.reports.lists.system_states import system_states
 from douban_pipeline_tests.harness.fixtures.library import Library
 
@@ -115,8 +115,7 @@ def test_all_is_well_only_where_every_system_is(
     result = CheckResult("sources", state, "一个来源坏了", "看看它")
     monkeypatch.setattr("douban_pipeline.feeds.operations.FeedsOperations.checks", lambda *_: [result])
     monkeypatch.setattr(module, "LOOK_SECONDS", 120.0)
-    write_overview(library.services)
-    page = (library.services.reports.path / "index.html").read_text("utf-8")
+    page, _ = front_page(library.services, system_states(library.settings.systems))
     assert lead in page
     assert ("一切正常" in page) == (state == "ok")
     assert ("一个来源坏了：看看它" in page) == (state != "ok")

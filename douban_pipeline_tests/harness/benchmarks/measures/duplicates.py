@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rapidfuzz.utils import default_process
 from sqlalchemy import text, update
 
-from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
+from douban_pipeline.douban.reports.lists.assets import duplicate_reports
 from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
@@ -20,6 +20,7 @@ from douban_pipeline_tests.harness.benchmarks.measuring import (
     peak_memory_mb,
     stopwatch,
 )
+from douban_pipeline_tests.harness.fixtures.runs import function_of
 
 
 def duplicates(world: World) -> list[Figure]:
@@ -29,7 +30,7 @@ def duplicates(world: World) -> list[Figure]:
     with _linked_as_the_cms_has_it(world):
         world.say("looking for duplicates")
         with stopwatch() as ours:
-            found_groups = publish(services, LISTS["duplicates"](services)).figures.counts
+            found_groups = function_of(duplicate_reports)(services=services).metadata
         memory = peak_memory_mb()
         world.say("the same by the driver and rapidfuzz alone")
         with stopwatch() as bare:

@@ -262,7 +262,8 @@ const NAMING = /[^\p{M}\p{Z}\p{C}]/u;
 
 /** Returns what is said of a video over its comparison. */
 function cardHead(sheet, card) {
-  const numbered = Object.assign(link("", `../list_review.html#q=${card.vod}`, `影片 ${card.vod}`), { title: "在待审核列表中" });
+  const list = `../lists/review?q=${card.vod}`;
+  const numbered = Object.assign(link("", list, `影片 ${card.vod}`), { title: "在待审核列表中" });
   const facts = [card.year, card.category, numbered, `热度 ${number(card.hits)}`];
   if (card.updated) facts.push(`更新于 ${card.updated}`);
   const flags = [el("span", "flag", card.status), ...card.labels.map((label) => el("span", "flag bad", label))];
