@@ -19,6 +19,9 @@ from playwright.sync_api import Page, sync_playwright
 
 from douban_pipeline.core.mounts import Mount
 from douban_pipeline.demo.setup import demo_home
+from douban_pipeline.digest.api import digest_router
+from douban_pipeline.digest.services import open_services as open_digest
+from douban_pipeline.digest.settings import DigestSettings
 from douban_pipeline.douban.api import pages_router
 from douban_pipeline.douban.review.served.api import review_router
 from douban_pipeline.douban.review.served.batches import Batches
