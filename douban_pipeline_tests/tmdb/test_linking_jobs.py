@@ -11,9 +11,14 @@ import pytest
 from pydantic import SecretStr
 
 from douban_pipeline.dagster_kit.launchpad import RefusedConfigError
+from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
+from douban_pipeline.matching import Video
+from douban_pipeline.tmdb import video_links
+from douban_pipeline.tmdb.clients.api import TmdbClient
 from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
-from douban_pipeline.tmdb.video_links import link_videos
+from douban_pipeline.tmdb.store.links import Match
+from douban_pipeline.tmdb.video_links import link_videos, look_for
 from douban_pipeline_tests.harness.fixtures.library import build_library, video
 from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline_tests.tmdb.given import KEY
@@ -83,15 +88,21 @@ def test_videos_are_linked_by_the_gate_and_doubt_goes_to_a_person(
 
 
 def test_videos_that_the_library_deleted_do_not_keep_others_from_being_searched_again(
-    with_library: TmdbServices,
+    with_library: TmdbServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services, store = with_library, with_library.store
+    searched: list[int] = []
+
+    def noted(given: TmdbServices, client: TmdbClient, video: Video) -> Match:
+        searched.append(video.vod_id)
+        return look_for(given, client, video)
+
     with services.client() as client:
         link_videos(services, client, most=10)
         execute(store, "UPDATE tmdb.vod_match SET looked_at = now() - make_interval(days => 50 - vod_id::int)")
         with services.library.begin() as connection:
             connection.exec_driver_sql("DELETE FROM mac_vod WHERE vod_id = 2")
-        searched: list[int] = []
+        monkeypatch.setattr(video_links, "look_for", noted)
         for _ in range(2):
-            link_videos(services, client, most=1, on_video=lambda match: searched.append(match.vod_id))
+            link_videos(services, client, most=1)
     assert searched == [3]
