@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from douban_pipeline_tests.harness.generated import titles
-from douban_pipeline_tests.harness.generated.draws import SPAN, Draw, draws, picked, shares, single
-from douban_pipeline_tests.harness.generated.people import cast
-from douban_pipeline_tests.harness.generated.prose import MOST, synopsis
-from douban_pipeline_tests.harness.generated.words import listed
+from douban_pipeline_tests.harness.generated import text
+from douban_pipeline_tests.harness.generated.text import (
+    MOST,
+    SPAN,
+    Draw,
+    cast,
+    draws,
+    listed,
+    picked,
+    shares,
+    single,
+    synopsis,
+)
 
 LAST_YEAR = 2026
 """No work is newer."""
@@ -99,12 +107,6 @@ def subject_id_of(work_id: int) -> int:
     return 20_000_000 + 7 * work_id
 
 
-def work_of_subject(douban_id: int) -> int | None:
-    """Return the work that has a Douban id, None if there cannot be one."""
-    work_id, rest = divmod(douban_id - 20_000_000, 7)
-    return work_id if work_id > 0 and not rest else None
-
-
 def work_id_of(vod_id: int, seed: int) -> int:
     """Return the work that a video is of: that of its own number, or of an earlier video's for a copy."""
     while vod_id > 1 and single(3, seed, vod_id) < COPIES * SPAN:
@@ -146,8 +148,8 @@ def make(work_id: int, seed: int) -> Work:
     region = picked(_REGIONS[kind], family)
     country = _COUNTRIES.get(region, "en")
     relation = picked(_RELATIONS[kind], family) if size > 1 else (family(), "")[1]
-    base = titles.name(family, kind, country)
-    original = titles.native(family, country)
+    base = text.name(family, kind, country)
+    original = text.native(family, country)
     first_year, step = _years(family, relation, size)
     directors = cast(family, country, 2)[: 1 + (family() < 9000)]
     actors = cast(family, country, 8)[: 3 + (family() * 6 >> 16)]
@@ -157,7 +159,7 @@ def make(work_id: int, seed: int) -> Work:
     serial = kind != "film"
     number = member + 1 if member and relation in ("season", "number", "movie") else None
     title, own_original = base, original
-    director_stays, guests, tail, other_tail = own(), own(), titles.subtitle(own), titles.latin(own)
+    director_stays, guests, tail, other_tail = own(), own(), text.subtitle(own), text.latin(own)
     if member and relation == "remake":
         directors, actors = cast(own, country, 1), cast(own, country, 5)
     elif member:
@@ -212,7 +214,7 @@ def _years(draw: Draw, relation: str, size: int) -> tuple[int, int]:
 def _member_title(relation: str, base: str, original: str, number: int, tail: str, other_tail: str) -> tuple[str, str]:
     if relation == "season":
         return (
-            f"{base} 第{titles.counted(number)}季",
+            f"{base} 第{text.counted(number)}季",
             f"{original} Season {number}" if original and original.isascii() else original,
         )
     if relation == "movie":
@@ -249,5 +251,5 @@ def _aka(draw: Draw, title: str, other: str, country: str) -> list[str]:
         return []
     found = [] if country == "en" else [other]
     if some > 48000:
-        found.append(f"{title}(港)" if first & 1 else titles.name(iter([first, second] * 3).__next__, "film", "cn"))
+        found.append(f"{title}(港)" if first & 1 else text.name(iter([first, second] * 3).__next__, "film", "cn"))
     return [name for name in found if name != title]
