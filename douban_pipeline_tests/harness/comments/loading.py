@@ -14,7 +14,7 @@ from douban_pipeline.comments.scoring.heat_lists import HeatLists
 from douban_pipeline.comments.store.sections import ensure_section
 from douban_pipeline.demo.comment_sample import GeneratedComments, generate
 
-HOT, LARGE, BATCHED, SINGLE, COLD, OUTAGE, SCORED = 1, 2, 3, 4, 5, 6, 7
+HOT, LARGE, BATCHED, SINGLE, SCORED = 1, 2, 3, 4, 5
 """Objects whose sections are measured."""
 _BATCH = 20_000
 _COLUMNS = (
@@ -26,12 +26,7 @@ _COLUMNS = (
 def plant(engine: sa.Engine, made: GeneratedComments, object_id: int, now: datetime, *, heat: bool) -> int:
     """Write a section of user 1 with these roots and the replies below them; return its id.
 
-    Args:
-        engine: A MariaDB with the tables.
-        made: The roots.
-        object_id: The object whose section it is.
-        now: The time; ages are counted back from it.
-        heat: Whether the roots have one, by likes alone; without it they are as before the first scoring.
+    With ``heat`` the roots have one, by likes alone; without it they are as before the first scoring.
     """
     with engine.begin() as connection:
         section_id = ensure_section(connection, 1, object_id, now, owner_id=1, title="大区")
@@ -111,12 +106,4 @@ def publish_heat(engine: sa.Engine, redis_url: str, prefix: str, section_id: int
     found = np.array([tuple(row) for row in rows], dtype=np.int64)
     client = Redis.from_url(redis_url)
     HeatLists(client, prefix).publish(section_id, found[:, 1], found[:, 0], datetime.now(UTC))
-    client.close()
-
-
-def drop_keys(redis_url: str, prefix: str) -> None:
-    """Forget what was measured with."""
-    client = Redis.from_url(redis_url)
-    for key in client.scan_iter(f"{prefix}*", count=1000):
-        client.unlink(key)
     client.close()

@@ -92,8 +92,8 @@ async def _publish(
     known, sent, answers = tokens(), {}, []
     waiting: asyncio.Queue[int | None] = asyncio.Queue()
 
-    async def visitor(base: str) -> None:
-        async with Caller(base) as caller:
+    async def visitor() -> None:
+        async with Caller(place.base) as caller:
             while (number := await waiting.get()) is not None:
                 begun = time.time()
                 answer = await caller.ask(
@@ -107,7 +107,7 @@ async def _publish(
                 sent[int(answer.json()["id"])] = begun
                 answers.append(time.time() - begun)
 
-    visitors = [asyncio.create_task(visitor(place.bases[each % len(place.bases)])) for each in range(connections)]
+    visitors = [asyncio.create_task(visitor()) for _ in range(connections)]
     begun = time.monotonic()
     for number in range(rate * seconds):
         await asyncio.sleep(max(0.0, begun + number / rate - time.monotonic()))

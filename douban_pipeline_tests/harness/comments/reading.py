@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 
 from douban_pipeline.comments.store.comment_lists import Order
-from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
-from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target, bare_cursor
 from douban_pipeline_tests.harness.comments.callers import Caller, percentile
-from douban_pipeline_tests.harness.comments.loading import COLD, HOT, LARGE
-from douban_pipeline_tests.harness.comments.running import ADMIN, Running
+from douban_pipeline_tests.harness.comments.loading import HOT, LARGE
+from douban_pipeline_tests.harness.comments.running import Running
 
 _KEYS = {Order.NEW: "floor", Order.FLOOR: "floor", Order.LIKES: "like_count", Order.HEAT: "heat"}
 _SIZE = 20
@@ -36,8 +35,7 @@ def measure_hot(place: Running, seconds: int, connections: int) -> Iterator[Figu
                     refused.append(answer.status)
 
     async def run(until: float) -> None:
-        bases = [place.bases[number % len(place.bases)] for number in range(connections)]
-        await asyncio.gather(*(reader(base, until) for base in bases))
+        await asyncio.gather(*(reader(place.base, until) for _ in range(connections)))
 
     asyncio.run(run(time.monotonic() + 2))
     taken.clear()
@@ -97,7 +95,7 @@ def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int
 
     async def read(order: Order, cursors: Sequence[str]) -> list[float]:
         taken = []
-        async with Caller(place.bases[0]) as caller:
+        async with Caller(place.base) as caller:
             for cursor in cursors:
                 begun = time.perf_counter()
                 path = f"/comments/v1/sections/1/{LARGE}/page?sort={order}&size={_SIZE}&cursor={cursor}"
@@ -121,40 +119,3 @@ def measure_depth(place: Running, engine: sa.Engine, section_id: int, count: int
     yield Figure("pages at the top and far down, p95", slow, "ms", Target(most=30), note="of the slowest order")
     against = max(medians[order, _FAR] / medians[order, _TOP] for order in Order)
     yield Figure("a page far down against page one", against, "", Target(most=2))
-
-
-def measure_cold(place: Running, callers: int) -> Iterator[Figure]:
-    """Have callers ask for a page that nobody has read, each over a connection of its own, all at once."""
-
-    async def loads() -> int:
-        found = 0
-        for base in place.bases:
-            async with Caller(base) as caller:
-                answer = await caller.ask(
-                    "GET", "/comments/v1/admin/state", headers={"Authorization": f"Bearer {ADMIN}"}
-                )
-                found += int(answer.json()["loads"])
-        return found
-
-    async def ask(number: int, begin: asyncio.Event) -> int:
-        async with Caller(place.bases[number % len(place.bases)]) as caller:
-            await caller.connect()
-            await begin.wait()
-            return (await caller.ask("GET", f"/comments/v1/sections/1/{COLD}/page?sort=likes")).status
-
-    async def run() -> tuple[list[int], float, int, float]:
-        before, begin = await loads(), asyncio.Event()
-        asked = [asyncio.create_task(ask(number, begin)) for number in range(callers)]
-        await asyncio.sleep(0)
-        begun, used = time.monotonic(), place.service_seconds()
-        begin.set()
-        answers = await asyncio.gather(*asked)
-        return answers, place.service_seconds() - used, await loads() - before, time.monotonic() - begun
-
-    answers, cpu, read, seconds = asyncio.run(run())
-    answered = 100 * sum(status == 200 for status in answers) / len(answers)
-    note = f"{callers:,} callers, {len(place.bases)} processes"
-    yield Figure("a cold page, until all callers have it", seconds, "s", Target(most=2 * max(1, callers / 2000)))
-    yield Figure("readings of a cold page for all callers", read, "", Target(most=1), note=note)
-    yield Figure("callers of a cold page that are answered", answered, "%", Target(least=100))
-    yield Figure("a cold page, the services' CPU", cpu, "s")

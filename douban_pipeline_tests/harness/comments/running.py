@@ -1,4 +1,4 @@
-"""The processes that are measured: services, a worker, and a Redis of one's own where it is to be killed."""
+"""The processes that are measured: a service, a worker and a Redis of one's own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,23 +23,16 @@ _START_SECONDS = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What runs.
+    """The service at ``base``, the worker, and the prefix of their keys in Redis."""
 
-    Attributes:
-        bases: Addresses of the services.
-        services: Their processes.
-        worker: The worker's.
-        prefix: Of keys in Redis.
-    """
-
-    bases: Sequence[str]
-    services: Sequence[Process]
+    base: str
+    service: Process
     worker: Process
     prefix: str
 
     def service_seconds(self) -> float:
-        """Return the processor time that the services have used, their children's with it."""
-        return sum(process.usage().cpu_seconds for process in self.services)
+        """Return the processor time that the service has used, their children's with it."""
+        return self.service.usage().cpu_seconds
 
     def worker_seconds(self) -> float:
         """Return the processor time that the worker has used."""
@@ -52,19 +45,12 @@ def running(
     redis_url: str,
     home: Path,
     *,
-    services: int = 1,
     processes: int = 1,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
-    """Yield services with a worker beside them, each a process of its own, once they answer.
+    """Yield a service of so many processes with a worker beside it, once it answers.
 
-    Args:
-        url: The database.
-        redis_url: Redis.
-        home: Folder for their files.
-        services: How many services, on a port each.
-        processes: How many processes each of them has.
-        settings: Of the comments, such as LOCAL_MS, beside those of every measurement.
+    ``settings`` are of the comments, such as LOCAL_MS, beside those of every measurement.
     """
     prefix = f"bench{uuid.uuid4().hex[:8]}:"
     usual = {
@@ -81,10 +67,10 @@ def running(
         "DOUBAN_PIPELINE_SYSTEMS": "douban,comments",
         **{f"DOUBAN_PIPELINE_COMMENTS_{name}": value for name, value in {**usual, **(settings or {})}.items()},
     }
-    ports = [free_port() for _ in range(services)]
-    commands = [("serve", "--port", str(port), "--processes", str(processes)) for port in ports]
+    port = free_port()
+    commands = ("comment-worker",), ("serve", "--port", str(port), "--processes", str(processes))
     with ExitStack() as stack:
-        worker, *others = [
+        worker, service = [
             stack.enter_context(
                 Process(
                     command[0],
@@ -94,12 +80,11 @@ def running(
                     directory=home,
                 )
             )
-            for command in (("comment-worker",), *commands)
+            for command in commands
         ]
-        bases = [f"http://{HOST}:{port}" for port in ports]
-        for base, service in zip(bases, others, strict=True):
-            service.wait_until(lambda base=base: _answers(base), seconds=_START_SECONDS)  # type: ignore[misc]
-        yield Running(bases, others, worker, prefix)
+        base = f"http://{HOST}:{port}"
+        service.wait_until(lambda: _answers(base), seconds=_START_SECONDS)
+        yield Running(base, service, worker, prefix)
 
 
 def _answers(base: str) -> bool:
@@ -110,8 +95,8 @@ def _answers(base: str) -> bool:
 
 
 @contextmanager
-def own_redis(home: Path) -> Iterator[tuple[str, Process]]:
-    """Yield the address of a Redis that may be killed, and its process.
+def own_redis(home: Path) -> Iterator[str]:
+    """Yield the address of a Redis of one's own.
 
     Raises:
         RigError: No ``redis-server`` is on the path.
@@ -121,5 +106,5 @@ def own_redis(home: Path) -> Iterator[tuple[str, Process]]:
         raise RigError("redis-server is not installed")
     port = free_port()
     command = [program, "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(home)]
-    with Process("redis", command, log=home / "redis.log", environment=os.environ, directory=home) as process:
-        yield f"redis://{HOST}:{port}/0", process
+    with Process("redis", command, log=home / "redis.log", environment=os.environ, directory=home):
+        yield f"redis://{HOST}:{port}/0"

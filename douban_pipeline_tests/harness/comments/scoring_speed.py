@@ -24,7 +24,7 @@ from douban_pipeline.comments.store.migrations import TREE
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.demo.comment_sample import GeneratedComments, generate
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
-from douban_pipeline_tests.harness.comments.loading import SCORED, drop_keys, plant
+from douban_pipeline_tests.harness.comments.loading import SCORED, plant
 from douban_pipeline_tests.harness.rig.databases import scratch_database
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -84,4 +84,3 @@ def measure(server: URL, redis: str, count: int) -> Iterator[Figure]:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 for figure in pool.apply(scored, (url, redis, prefix, section_id, minutes)):
                     yield replace(figure, name=f"{when}: {figure.name}")
-    drop_keys(redis, prefix)

@@ -80,12 +80,11 @@ def replay(trial: Trial, wait: Wait, phases: int = 1) -> Course:
     random = np.random.default_rng(_SEED)
     found = [_replay(trial, wait, random) for _ in range(phases)]
     delays = [np.concatenate(each) for each in zip(*(course.delays for course in found), strict=True)]
-    polls, hits = (np.mean([getattr(course, name) for course in found], axis=0) for name in ("polls", "hits"))
-    return Course(polls, hits, delays)
+    return Course(np.mean([course.polls for course in found], axis=0), delays)
 
 
 def _replay(trial: Trial, wait: Wait, random: np.random.Generator) -> Course:
-    polls, hits = np.zeros(len(trial.tests)), np.zeros(len(trial.tests))
+    polls = np.zeros(len(trial.tests))
     delays = []
     for row, (given, pushes) in enumerate(zip(trial.items, trial.tests, strict=True)):
         items, waiting = given.tolist(), pushes.tolist()
@@ -95,12 +94,11 @@ def _replay(trial: Trial, wait: Wait, random: np.random.Generator) -> Course:
             polls[row] += 1
             found = bisect_right(waiting, now)
             late += [now - each for each in waiting[done:found]]
-            hits[row] += found > done
             done = found
             now += wait(items, bisect_right(items, now), now)
         late += [trial.end - each for each in waiting[done:]]
         delays.append(np.array(late))
-    return Course(polls, hits, delays)
+    return Course(polls, delays)
 
 
 DEFAULTS: dict[str, Wait] = {

@@ -26,7 +26,7 @@ from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS
+from douban_pipeline_tests.harness.benchmarks.stack import CHAIN_ASSETS
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
 from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.generated.videos import work_id_of
@@ -64,32 +64,14 @@ _JUDGING = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a world is.
-
-    Attributes:
-        videos: In the library.
-        waiting: Of these, how many wait for a person.
-    """
+    """Videos in the library, and how many of them wait for a person."""
 
     videos: int
     waiting: int
 
 
 class ReviewWorld(Part):
-    """A library of which some videos wait, and everything that runs beside it; use it as a context manager.
-
-    Attributes:
-        services: The pipeline's ground floor as this process uses it.
-        stack: Dagster, None where it is not wanted.
-        service: The process of ``douban-pipeline serve``.
-        url: Where the served sheet is.
-
-    Args:
-        size: How large it is.
-        scratch: An empty folder.
-        dagster: Whether Dagster runs.
-        say: Told what is being done.
-    """
+    """A library of which some videos wait, the service, and Dagster where it is wanted; see `Part`."""
 
     services: Services
     service: Process
@@ -174,12 +156,6 @@ class ReviewWorld(Part):
             runs = instance.get_runs(dg.RunsFilter(tags={"dagster/backfill": backfill}))
         counts = Counter(run.status.value for run in runs)
         return ", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "none"
-
-    def wait_again(self, count: int) -> None:
-        """Let videos wait that do not, with verdicts of those that do, until ``count`` wait."""
-        missing = count - len(self.waiting())
-        if missing > 0:
-            self._copy(missing)
 
     def stop(self) -> None:
         """Stop everything and drop the databases; safe to repeat."""

@@ -202,8 +202,6 @@ def measure_answers(store: PostgresTmdbStore, home: Path, rounds: int) -> Iterat
                 "different questions answered from the store", rate, "/s", Target(least=0.95 * STORED_A_SECOND)
             )
             yield Figure("an answer from the store at that rate, p95", p95(taken), "ms", TARGET)
-            taken = _answered(service, 4 * rounds, STORED_A_SECOND, "store")
-            yield Figure("an answer from the store to 50 callers of four films, p95", p95(taken), "ms", TARGET)
         bare = _bare(url, rounds)
         yield Figure("TMDB's own time, p95", p95(bare), "ms")
         with _service(url, home / "down", STOPPED) as service:

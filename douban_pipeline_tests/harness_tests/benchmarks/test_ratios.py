@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from douban_pipeline.core.database import open_engine
-from douban_pipeline_tests.harness.benchmarks.counted import calls, sqlite_steps, statements
-from douban_pipeline_tests.harness.benchmarks.measures.ratios import all_ratios
+from douban_pipeline_tests.harness.benchmarks.measures.ratios import all_ratios, calls, sqlite_steps, statements
 
 
 @pytest.mark.long

@@ -12,8 +12,7 @@ from sqlalchemy import MetaData, insert, text
 from douban_pipeline.demo.stand_ins.answers import douban_answer, search_answer
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.planted_works import Searches
-from douban_pipeline_tests.harness.benchmarks.planting import snapshot_row, spread
+from douban_pipeline_tests.harness.benchmarks.planting import Searches, snapshot_row, spread
 
 ANSWERS = 100_000
 """Answers that the figure is told for."""

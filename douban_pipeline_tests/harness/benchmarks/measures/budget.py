@@ -16,11 +16,17 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS
-from douban_pipeline_tests.harness.benchmarks.due_batch import LONG_AGO, due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.requests_seen import TimedReplay, most_within, used_share
-from douban_pipeline_tests.harness.benchmarks.stack_environment import stop_instigators
+from douban_pipeline_tests.harness.benchmarks.stack import (
+    CHAIN_ASSETS,
+    LONG_AGO,
+    TimedReplay,
+    due_at_upstream,
+    most_within,
+    stop_instigators,
+    used_share,
+    videos_of_shard,
+)
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
@@ -180,7 +186,7 @@ def _figures(rate: int, used: Mapping[str, Used], seen: _Seen) -> list[Figure]:
 
 MEASURES = tuple(
     Measure(
-        f"budget_{rate}",
+        f"budget-{rate}",
         f"The allowance that is used at {rate} requests a minute while work waits, beside a backfill.",
         partial(_measure, rate=rate),
         (SMALL,),

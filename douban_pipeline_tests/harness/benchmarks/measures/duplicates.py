@@ -10,13 +10,13 @@ from sqlalchemy import text, update
 
 from douban_pipeline.douban.reports.lists.catalogue import LISTS, publish
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
     Figure,
     Measure,
     Target,
     World,
+    bare_cursor,
     peak_memory_mb,
     stopwatch,
 )

@@ -8,11 +8,16 @@ from datetime import UTC, datetime, timedelta
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.benchmarks.browsing import browser, chromium, seconds_to_show
-from douban_pipeline_tests.harness.benchmarks.chain_runs import launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
-from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.stack_environment import FREE, quiet_stack
+from douban_pipeline_tests.harness.benchmarks.stack import (
+    FREE,
+    due_at_upstream,
+    launch_chain,
+    quiet_stack,
+    videos_of_shard,
+    wait_for_runs,
+)
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack, Storage
 
 TIMES = 5

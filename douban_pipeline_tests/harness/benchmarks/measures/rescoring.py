@@ -27,7 +27,7 @@ from douban_pipeline_tests.harness.benchmarks.measuring import (
     stopwatch,
 )
 from douban_pipeline_tests.harness.benchmarks.planting import planted_verdicts
-from douban_pipeline_tests.harness.benchmarks.stack_environment import pipeline_environment
+from douban_pipeline_tests.harness.benchmarks.stack import pipeline_environment
 
 COMPARED = 20_000
 """Videos whose titles rapidfuzz alone compares."""

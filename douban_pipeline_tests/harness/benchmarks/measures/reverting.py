@@ -10,13 +10,13 @@ from sqlalchemy import select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
-from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
     Figure,
     Measure,
     Target,
     World,
+    bare_cursor,
     stopwatch,
 )
 from douban_pipeline_tests.harness.benchmarks.planting import planted_changes, spread

@@ -143,39 +143,26 @@ def measure_run(home: Path, url: str, sources: int = POLLED) -> Iterator[Figure]
     yield Figure("most memory", peak_memory_mb(), "MB")
 
 
-def at_scale(folder: Path, polled: int = POLLED) -> Iterator[Figure]:
-    """Yield every figure; databases are made in a folder."""
-    engine = open_engine(f"sqlite:///{folder / 'chosen.sqlite'}")
-    TREE.upgrade(engine)
-    yield from measure_choosing(engine)
-    engine.dispose()
-    for profile in ("plan", "budget"):
-        yield from measure_booking(folder, profile)
-    url = f"sqlite:///{folder / 'polled.sqlite'}"
-    TREE.upgrade(open_engine(url))
-    yield from measure_run(folder, url, polled)
-
-
-def _chosen_and_booked(world: World) -> Iterator[Figure]:
+def _chosen_and_booked(world: World, many: int = MANY) -> Iterator[Figure]:
     engine = open_engine(f"sqlite:///{world.scratch / 'feeds.sqlite'}")
     TREE.upgrade(engine)
-    world.say(f"the due among {MANY:,} sources, and the bookkeeping of polls")
-    yield from measure_choosing(engine)
+    world.say(f"the due among {many:,} sources, and the bookkeeping of polls")
+    yield from measure_choosing(engine, many)
     engine.dispose()
     for profile in ("plan", "budget"):
         yield from measure_booking(world.scratch, profile)
 
 
-def _polled(world: World) -> Iterator[Figure]:
+def _polled(world: World, polled: int = POLLED) -> Iterator[Figure]:
     url = f"sqlite:///{world.scratch / 'polled.sqlite'}"
     engine = open_engine(url)
     TREE.upgrade(engine)
     engine.dispose()
-    world.say(f"{POLLED:,} sources on loopback")
-    yield from measure_run(world.scratch, url)
+    world.say(f"{polled:,} sources on loopback")
+    yield from measure_run(world.scratch, url, polled)
 
 
 MEASURES = (
     Measure("feeds", "what followed sources cost: choosing and booking", _chosen_and_booked, ()),
-    Measure("feeds-run", f"{POLLED:,} sources polled in one run", _polled, ()),
+    Measure("feeds-run", "sources on loopback polled in one run", _polled, ()),
 )

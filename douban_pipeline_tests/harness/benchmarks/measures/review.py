@@ -1,75 +1,38 @@
-"""``make bench-review``: two hundred videos reviewed in a real browser, beside a backfill, and what came of each.
+"""Reviewing in a real browser: the served sheet is worked through by keys, and a long queue is opened.
 
-The served sheet is worked through by keys; in the middle the service is killed with -9. Then as many are reviewed on
-the static sheet, without the service, and launched by the links that it makes. Last, a queue of thousands is opened.
+In the middle of the sitting the service is killed with -9, and starts again a few choices later.
 """
 
 from __future__ import annotations
 
-import signal
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from contextlib import contextmanager
+from typing import Any
 
 import sqlalchemy as sa
-import typer
 from playwright.sync_api import Browser, Page, Response, expect
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.douban.review.worklist.page import sheet_page
-from douban_pipeline.douban.review.worklist.queue import review_queue_of
-from douban_pipeline.douban.review.worklist.sheet import sheet_of
 from douban_pipeline.douban.store.states import DecisionState
-from douban_pipeline_tests.browser import clicks
 from douban_pipeline_tests.harness.benchmarks import browsing
-from douban_pipeline_tests.harness.benchmarks.bench import bench, say
-from douban_pipeline_tests.harness.benchmarks.browsing import browser as started_browser
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Say, Target, World
 from douban_pipeline_tests.harness.generated.videos import work_id_of
 from douban_pipeline_tests.harness.generated.works import subject_id_of
 from douban_pipeline_tests.harness.reviewing.sitting import REVIEWER, Openings, Sitting, review, shares
 from douban_pipeline_tests.harness.reviewing.world import SEED, ReviewWorld, Size
+from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 WAIT_MILLISECONDS = 120_000
 SETTLED_SECONDS = 300.0
 DEAD_CHOICES = 4
 """Choices that are made while the service is dead."""
-OPENED = 5_000
 OPENINGS = 5
 KEYS_AMONG_MANY = 40
 
 _FIRST_CARD = """() => document.querySelector("article.current.filled [data-pick]") && performance.now()"""
-
-
-def measure(
-    videos: Annotated[int, typer.Option(min=64, help="Videos in the library.")] = 3_000,
-    waiting: Annotated[int, typer.Option(min=0, help="Videos reviewed on each sheet; 0 leaves that out.")] = 200,
-    pace: Annotated[float, typer.Option(min=0, help="Least seconds from one choice to the next.")] = 1.5,
-    opened: Annotated[int, typer.Option(help="Videos in the queue that is opened; 0 leaves that out.")] = OPENED,
-    static: Annotated[bool, typer.Option(help="Also review on the static sheet.")] = True,
-    chromium: Annotated[str, typer.Option(help="The browser.")] = "/usr/bin/chromium",
-    json_file: Annotated[Path | None, typer.Option("--json", help="File for the figures, as JSON.")] = None,
-) -> None:
-    """Measure how fast people review."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends us wants the same as by Ctrl-C
-
-    def figures(browser: Browser, folder: Path) -> Iterator[Figure]:
-        if waiting:
-            size = Size(videos, waiting + 2 * DEAD_CHOICES)
-            with ReviewWorld(size, folder / "reviewed", dagster=True, say=say) as world:
-                yield from served(world, browser, waiting, pace, say)
-                if static:
-                    yield from by_launchpad(world, browser, waiting, folder, say)
-        if opened:
-            with ReviewWorld(Size(opened + videos, opened), folder / "opened", dagster=False, say=say) as world:
-                yield from openings(opening(world, browser, say))
-
-    with started_browser(chromium) as browser, tempfile.TemporaryDirectory(prefix="reviewing-") as folder:
-        bench("review", figures(browser, Path(folder)), json_file)
 
 
 def new_page(browser: Browser) -> Page:
@@ -105,45 +68,18 @@ def served(world: ReviewWorld, browser: Browser, count: int, pace: float, say: S
             say(f"{number} of {count} reviewed")
 
     began = time.time()
-    sitting = review(page, truth_of(world), count, pace=pace, between=between)
+    done = review(page, truth_of(world), count, pace=pace, between=between)
     seconds = time.time() - began
-    say(f"{len(sitting.chosen)} reviewed in {seconds:.0f} s; waiting until all are settled")
-    wait_for(lambda: len(settled(world, began)) >= len(sitting.chosen), seconds=SETTLED_SECONDS, poll=2)
+    say(f"{len(done.chosen)} reviewed in {seconds:.0f} s; waiting until all are settled")
+    wait_for(lambda: len(settled(world, began)) >= len(done.chosen), seconds=SETTLED_SECONDS, poll=2)
     say(f"the page says: {page.locator('#count').inner_text()} {page.locator('#trouble').inner_text()}")
     still = world.backfill_runs(backfill)
     found = settled(world, began)
     page.context.close()
     runs = f"by {len({row['run_id'] for row in found})} runs; backfill beside: {still}"
-    yield from _sitting_figures("served", sitting)
-    yield from _applied_figures(sitting, found)
-    yield _lost("served", sitting, found, runs)
-
-
-def by_launchpad(world: ReviewWorld, browser: Browser, count: int, folder: Path, say: Say) -> Iterator[Figure]:
-    """Review on the static sheet, without the service, and launch what it came to."""
-    say("the static sheet: judged anew")
-    world.kill_service()
-    world.wait_again(count)
-    queue = review_queue_of(world.services, most=count)
-    path = folder / "review_queue.html"
-    path.write_bytes(sheet_page(sheet_of(world.services, queue)))
-    page = new_page(browser)
-    page.goto(path.as_uri())
-    sign(page)
-    sitting = review(page, truth_of(world), len(queue.first), pace=0)
-    page.keyboard.press("g")
-    links = [str(link.get_attribute("href")) for link in page.locator("#links a").all()]
-    say(f"{len(sitting.chosen)} reviewed; {len(links)} launches")
-    began, opened = time.time(), new_page(browser)
-    for link in links:
-        opened.goto(link, wait_until="domcontentloaded")
-        clicks.launch(opened)
-    wait_for(lambda: len(settled(world, began)) >= len(sitting.chosen), seconds=SETTLED_SECONDS, poll=2)
-    found = settled(world, began)
-    opened.context.close()
-    page.context.close()
-    yield from _sitting_figures("static", sitting)
-    yield _lost("static", sitting, found, f"{len(links)} launches, a link and a click each")
+    yield from _sitting_figures("served", done)
+    yield from _applied_figures(done, found)
+    yield _lost("served", done, found, runs)
 
 
 def opening(world: ReviewWorld, browser: Browser, say: Say) -> Openings:
@@ -176,9 +112,9 @@ def opening(world: ReviewWorld, browser: Browser, say: Say) -> Openings:
             page.context.close()
     sign(page)
     page.wait_for_load_state("networkidle")
-    sitting = review(page, truth_of(world), KEYS_AMONG_MANY, pace=0.3)
+    done = review(page, truth_of(world), KEYS_AMONG_MANY, pace=0.3)
     page.context.close()
-    return Openings(count, sitting, seconds, cpu, sent)
+    return Openings(count, done, seconds, cpu, sent)
 
 
 def truth_of(world: ReviewWorld) -> dict[int, int]:
@@ -206,30 +142,28 @@ def openings(found: Openings) -> Iterator[Figure]:
     yield from _sitting_figures("a long queue", found.sitting)
 
 
-def _sitting_figures(name: str, sitting: Sitting) -> Iterator[Figure]:
-    middle, most, worst = shares(sitting.milliseconds)
-    script, script_most, _ = shares(sitting.scripts)
+def _sitting_figures(name: str, done: Sitting) -> Iterator[Figure]:
+    middle, most, worst = shares(done.milliseconds)
+    script, script_most, _ = shares(done.scripts)
     note = f"median {middle:.0f}, most {worst:.0f}; of it the page's scripts {script:.0f}, p95 {script_most:.0f} ms"
-    keys = f"{len(sitting.chosen)} videos"
-    yield Figure(f"{name}: keys a video", sitting.keys_each, "", Target(most=1.3), note=keys)
+    keys = f"{len(done.chosen)} videos"
+    yield Figure(f"{name}: keys a video", done.keys_each, "", Target(most=1.3), note=keys)
     yield Figure(f"{name}: from a key to the next frame, p95", most, "ms", Target(most=50), note=note)
 
 
-def _applied_figures(sitting: Sitting, found: Sequence[dict[str, Any]]) -> Iterator[Figure]:
+def _applied_figures(done: Sitting, found: Sequence[dict[str, Any]]) -> Iterator[Figure]:
     for what, name, target in (
         ("recorded", "created_at", None),
         ("applied", "settled_at", Target(most=2)),
     ):
-        taken = [
-            row[name].timestamp() - sitting.chosen[row["vod_id"]] for row in found if row["vod_id"] in sitting.chosen
-        ]
+        taken = [row[name].timestamp() - done.chosen[row["vod_id"]] for row in found if row["vod_id"] in done.chosen]
         middle, most, worst = shares(taken)
         note = f"median {middle:.1f}, most {worst:.1f} s, of {len(taken)}"
         yield Figure(f"served: from choice to {what}, p95", most, "s", target, note=note)
 
 
-def _lost(name: str, sitting: Sitting, found: Sequence[dict[str, Any]], note: str) -> Figure:
-    lost = len(set(sitting.chosen) - {row["vod_id"] for row in found})
+def _lost(name: str, done: Sitting, found: Sequence[dict[str, Any]], note: str) -> Figure:
+    lost = len(set(done.chosen) - {row["vod_id"] for row in found})
     return Figure(f"{name}: decisions lost", lost, "", Target(most=0), note=f"{_states(found)}; {note}")
 
 
@@ -238,21 +172,29 @@ def _states(found: Sequence[dict[str, Any]]) -> str:
     return "; ".join(f"{count} × {state}" for state, count in counts.most_common(6))
 
 
-def opened_queue(world: World, videos: int = 1_500, waiting: int = 1_000) -> Iterator[Figure]:
-    """Open a queue of videos that wait in a browser, and decide about some of them by keys; nothing without one."""
+def opened(world: World, videos: int = 1_500, queue: int = 1_000) -> Iterator[Figure]:
+    """Open a queue of videos that wait in a browser, and decide about some of them by keys."""
+    with _browser() as browser, ReviewWorld(Size(videos, queue), world.scratch, dagster=False, say=world.say) as place:
+        yield from openings(opening(place, browser, world.say))
+
+
+def sitting(world: World, videos: int = 3_000, waiting: int = 200, pace: float = 1.5) -> Iterator[Figure]:
+    """Review videos on the served sheet by keys, beside a backfill; choices are ``pace`` seconds apart at the least."""
+    size = Size(videos, waiting + 2 * DEAD_CHOICES)
+    with _browser() as browser, ReviewWorld(size, world.scratch, dagster=True, say=world.say) as place:
+        yield from served(place, browser, waiting, pace, world.say)
+
+
+@contextmanager
+def _browser() -> Iterator[Browser]:
     path = browsing.chromium()
     if path is None:
-        world.say("no Chromium here: the reviewer's queue is not opened")
-        return
-    with (
-        started_browser(path) as browser,
-        ReviewWorld(Size(videos, waiting), world.scratch, dagster=False, say=world.say) as place,
-    ):
-        found = opening(place, browser, world.say)
-    yield from openings(found)
+        raise RigError("no Chromium here that Playwright can drive")
+    with browsing.browser(path) as browser:
+        yield browser
 
 
-MEASURES = (Measure("review", "a reviewer's queue opened in a browser, and keys", opened_queue, ()),)
-
-if __name__ == "__main__":
-    typer.run(measure)
+MEASURES = (
+    Measure("review-opened", "a reviewer's queue opened in a browser, and keys", opened, ()),
+    Measure("review-sitting", "videos reviewed in a browser beside a backfill", sitting, ()),
+)
