@@ -68,10 +68,6 @@ class Searches:
     """Names candidates for videos, from the works of all videos that are looked at together.
 
     A video's own work comes first, if Douban knows it, then its family, then works that begin alike.
-
-    Attributes:
-        seed: What the library was generated from.
-        vod_ids: The videos.
     """
 
     seed: int

@@ -95,13 +95,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as the upstream saw it.
-
-    Attributes:
-        path: ``/douban.php``, ``/search`` and so on.
-        target: Path with query.
-        began, ended: When it began to work on it and had the answer (unix seconds).
-    """
+    """One request as the upstream saw it."""
 
     path: str
     target: str
@@ -110,12 +104,7 @@ class Request:
 
 
 class TimedReplay(ReplayServer):
-    """A replay upstream that remembers how long each request took it.
-
-    Attributes:
-        seen: The requests, in the order they were answered.
-        delay: Returns after how many seconds a target is answered; at once without it.
-    """
+    """A replay upstream that remembers how long each request took it."""
 
     seen: list[Request]
     delay: Callable[[str], float] | None = None
@@ -188,13 +177,7 @@ _STOP_SCHEDULE = "mutation Stop($id: String!) { stopRunningSchedule(id: $id) { _
 
 
 def pipeline_environment(settings: Settings, home: Path, **changes: Any) -> dict[str, str]:
-    """Return the variables under which another process works with ``settings``, in a home of its own.
-
-    Args:
-        settings: What this process works with; only what is no default is handed on.
-        home: The other process's `DOUBAN_PIPELINE_HOME`.
-        changes: Settings that are to be others there.
-    """
+    """Return the variables under which another process works with ``settings``, in a home of its own."""
     values = {name: getattr(settings, name) for name in settings.model_fields_set} | changes | {"home": home}
     values["database_url"] = SecretStr(settings.library_url)
     return {variable(name): _written(value) for name, value in values.items()}
@@ -276,12 +259,6 @@ def videos_of_shard(world: World, shard: int, count: int, *, unmatched: bool = F
     """Return the first ``count`` videos of a shard that are visited at all, fewer if it has no more.
 
     The CMS's own lock keeps the chain from a video: whoever counted one of those would wait for it in vain.
-
-    Args:
-        world: Where.
-        shard: Which.
-        count: How many.
-        unmatched: Only videos without a subject.
     """
     video = world.services.tables.video
     query = select(video.c.vod_id).where(
@@ -315,12 +292,6 @@ def due_at_upstream(
     world: World, vod_ids: Sequence[int], home: Path, **changes: Any
 ) -> Iterator[tuple[TimedReplay, dict[str, str]]]:
     """Let videos be due and an upstream know their works; all is as before after the block.
-
-    Args:
-        world: Where.
-        vod_ids: Which.
-        home: `DOUBAN_PIPELINE_HOME` of who works on them.
-        changes: Settings of theirs that are to be others.
 
     Yields:
         The upstream, and the variables under which other processes work on the videos; they write.

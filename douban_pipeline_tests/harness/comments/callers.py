@@ -23,11 +23,7 @@ class Answer:
 
 
 class Caller:
-    """One connection that is kept; one request at a time.
-
-    Args:
-        base: Address of the service, such as http://127.0.0.1:8780.
-    """
+    """One connection that is kept; one request at a time."""
 
     def __init__(self, base: str) -> None:
         self._host, _, port = base.removeprefix("http://").partition(":")

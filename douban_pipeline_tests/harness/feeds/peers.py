@@ -131,14 +131,7 @@ def _shares(share: float, free: float) -> Wait:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The settings of a rule: one of some values, and a number of which larger ones mean fewer polls.
-
-    Attributes:
-        wait: The rule, by value and number.
-        values: The values.
-        least: The smallest number that is tried.
-        most: The largest.
-    """
+    """The settings of a rule: one of some values, and a number of which larger ones mean fewer polls."""
 
     wait: Callable[[float, float], Wait]
     values: Sequence[float]

@@ -21,15 +21,7 @@ _PHASES = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The feeds of a replay.
-
-    Attributes:
-        items: The times of all items of each feed, several of one push included.
-        history: Those before the test.
-        tests: The distinct pushes of the test.
-        start: When the test begins.
-        end: When it ends.
-    """
+    """The feeds of a replay."""
 
     items: Sequence[Floats]
     history: Sequence[Floats]

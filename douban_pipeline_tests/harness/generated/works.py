@@ -7,6 +7,7 @@ site has videos whose nearest subject is a wrong one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from douban_pipeline_tests.harness.generated import text
@@ -83,16 +84,7 @@ _RELATIONS = {
 
 
 class Work(NamedTuple):
-    """A work with what Douban's entry does not say.
-
-    Attributes:
-        subject: The entry, as `work_of` returns it.
-        kind: ``film``, ``series``, ``short`` (a series of minutes), ``variety`` or ``animation``.
-        country: ``cn``, ``jp``, ``kr`` or ``en``.
-        base: Its name without a number.
-        number: Its season or part; None for the only one and for the first, which Douban does not number.
-        counted: What is counted: ``season`` or ``number``; anything else where nothing is.
-    """
+    """A work with what Douban's entry does not say."""
 
     subject: dict[str, Any]
     kind: str
@@ -120,6 +112,12 @@ def work_id_of(vod_id: int, seed: int) -> int:
 def known(work_id: int, seed: int) -> bool:
     """Say whether Douban has an entry of the work; nine of ten have one."""
     return single(2, seed, work_id) >= 6554
+
+
+def subjects_of(videos: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield what Douban knows of the works behind videos 1 to ``videos``, each work once."""
+    works = dict.fromkeys(work_id_of(vod_id, seed) for vod_id in range(1, videos + 1))
+    return (work_of(work_id, seed) for work_id in works if known(work_id, seed))
 
 
 def work_of(work_id: int, seed: int) -> dict[str, Any]:

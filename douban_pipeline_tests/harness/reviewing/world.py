@@ -30,13 +30,11 @@ from douban_pipeline_tests.harness.benchmarks.stack import CHAIN_ASSETS
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
 from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.generated.videos import work_id_of
-from douban_pipeline_tests.harness.generated.works import subject_id_of
+from douban_pipeline_tests.harness.generated.works import subject_id_of, subjects_of
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, DagsterStack, free_port
 from douban_pipeline_tests.harness.rig.databases import MARIADB, scratch_database
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Part, Process, RigError, only_these
 from douban_pipeline_tests.harness.soak.upstream import DistantReplay
-from douban_pipeline_tests.harness.soak.world import only_these, subjects_of
 
 SEED = 1
 START_SECONDS = 60.0

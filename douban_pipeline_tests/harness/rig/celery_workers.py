@@ -62,15 +62,7 @@ class Host(Protocol):
 
 
 class CeleryWorkers:
-    """Workers on a queue of their own; give `changes` and `environment` to the stack, then start it, then them.
-
-    Args:
-        broker: Address of the broker.
-        backend: Where states of tasks are kept; the broker's address, where it is a Redis.
-        silent_seconds: After how much silence a run is failed.
-        monitoring: Changes of `run_monitoring`.
-        concurrency: Changes of `concurrency`.
-    """
+    """Workers on a queue of their own; give `changes` and `environment` to the stack, then start it, then them."""
 
     def __init__(
         self,

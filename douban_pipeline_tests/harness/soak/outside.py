@@ -15,8 +15,7 @@ from sqlalchemy import Connection, Engine, bindparam, create_engine, event, insp
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from douban_pipeline_tests.harness.soak.journal import Columns, Entry, Fate, Journal
-from douban_pipeline_tests.harness.soak.values import canonical_row
+from douban_pipeline_tests.harness.soak.journal import Columns, Entry, Fate, Journal, canonical_row
 
 Row = Mapping[str, Any]
 Edit = Callable[[Row], Mapping[str, Any] | None]
@@ -26,13 +25,7 @@ _WAIT_SECONDS = 30
 
 
 class Outside:
-    """Writes to `mac_vod` as the CMS, its collectors and other programs do.
-
-    Args:
-        url: The CMS's database.
-        journal: Where every write is recorded.
-        prefix: Table prefix.
-    """
+    """Writes to `mac_vod` as the CMS, its collectors and other programs do."""
 
     def __init__(self, url: str | URL, journal: Journal, *, prefix: str = "mac_") -> None:
         self.journal = journal

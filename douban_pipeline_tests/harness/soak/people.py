@@ -28,7 +28,7 @@ from douban_pipeline.douban.undo.revert_request import (
 from douban_pipeline.douban.writes.revert import TooManyError
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.journal import Journal
-from douban_pipeline_tests.harness.soak.source import Source
+from douban_pipeline_tests.harness.soak.site import Source
 
 Launch = Callable[..., str]
 """Launches a job: its name and ``config``; returns the run's id."""
@@ -51,15 +51,7 @@ _NAMING = (DecisionAction.set_id, DecisionAction.replace_and_lock)
 
 
 class People:
-    """Who works with the pipeline.
-
-    Args:
-        services: The ground floor.
-        journal: Where what they did is told.
-        rng: Chance.
-        source: Knows which subject is right for a video.
-        launch: Launches a job as the UI does; None calls the same code directly.
-    """
+    """Who works with the pipeline."""
 
     def __init__(
         self, services: Services, journal: Journal, *, rng: Random, source: Source, launch: Launch | None = None
@@ -69,11 +61,7 @@ class People:
         self.run_id = f"people-{uuid4().hex[:12]}"
 
     def decide(self, *, by_job: bool = False) -> int:
-        """Record decisions about one to four videos; return how many rows were asked for.
-
-        Args:
-            by_job: Whether a job is launched in any case, if there is a way to.
-        """
+        """Record decisions about one to four videos; return how many rows were asked for."""
         chosen: dict[int, Decision] = {}
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             decision = self._choose()

@@ -54,15 +54,7 @@ class TimedLog(RequestLog):
 
 
 class DistantReplay(ReplayServer):
-    """A replay upstream that takes its time.
-
-    Args:
-        subjects: What it knows; see `ReplayServer`.
-        caller_timeout: After how many seconds a caller that is kept waiting hangs up.
-        seed: Seed of the delays.
-        delay: Least and most seconds that an answer takes.
-        now: See `ReplayServer`.
-    """
+    """A replay upstream that takes its time."""
 
     def __init__(
         self,

@@ -23,11 +23,10 @@ from douban_pipeline_tests.harness.fixtures.library import Library, build_librar
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
 from douban_pipeline_tests.harness.fixtures.scenario import FAST, FILMS
 from douban_pipeline_tests.harness.soak.audit import audit
-from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding, snapshot_of
+from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding, Snapshot, snapshot_of
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.outside import Outside
 from douban_pipeline_tests.harness.soak.site import Site
-from douban_pipeline_tests.harness.soak.snapshot import Snapshot
 from douban_pipeline_tests.harness_tests.soak.site_source import Films
 from douban_pipeline_tests.stand_ins.replay import ReplayServer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, row_of
-from douban_pipeline_tests.harness.soak.source import as_stored
+from douban_pipeline_tests.harness.soak.site import as_stored
 
 
 class Films:

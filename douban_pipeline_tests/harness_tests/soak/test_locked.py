@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline_tests.harness.soak.audit.locked import no_locked_value_changed
+from douban_pipeline_tests.harness.soak.audit.changes import no_locked_value_changed
 from douban_pipeline_tests.harness.soak.audit.records import PIPELINE, Change
 
 BEGAN = datetime(2026, 5, 1, 8, 0, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline_tests.harness.soak.slopes import (
+from douban_pipeline_tests.harness.soak.watching import (
     DESCRIPTORS,
     MEMORY,
     Point,

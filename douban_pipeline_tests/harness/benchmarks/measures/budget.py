@@ -46,14 +46,7 @@ _FIRST_REQUEST_SECONDS = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was made of one source's allowance, in %.
-
-    Attributes:
-        share: Of the allowed requests while work waited, those that were made.
-        minute: The most that any minute held, of what a minute allows.
-        ten_seconds: The same for ten seconds.
-        made: Requests while work waited.
-    """
+    """What was made of one source's allowance, in %."""
 
     share: float
     minute: float

@@ -48,13 +48,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the processes did.
-
-    Attributes:
-        seconds: From the first's start to the last's end.
-        leased: The tasks that each was given, in its order.
-        in_vain: How often one got none, though some were left: another was quicker.
-    """
+    """What the processes did."""
 
     seconds: float
     leased: list[list[int]]

@@ -44,16 +44,7 @@ _FINISHED = (
 
 @dataclass(frozen=True, slots=True)
 class RunPhases:
-    """Seconds of one run, from the moment it was asked for.
-
-    Attributes:
-        wall: Until it had finished.
-        queued: Until Dagster took it from the queue.
-        starting: From there until its first step: a process, its imports, its resources.
-        steps: Within steps: our work, and Dagster's events of it.
-        between: From the first step to the end, but not within a step.
-        longest: The steps by their seconds, the longest first.
-    """
+    """Seconds of one run, from the moment it was asked for."""
 
     wall: float
     queued: float
@@ -81,10 +72,6 @@ Moment = tuple[float, dg.DagsterEventType, str]
 
 def phases(asked_at: float, moments: Iterable[Moment]) -> RunPhases:
     """Return where the time went of a run that was asked for at ``asked_at`` and executes its steps one by one.
-
-    Args:
-        asked_at: Unix seconds.
-        moments: Time, type and step of its events, in any order.
 
     Raises:
         ValueError: It never had a step, or did not finish.

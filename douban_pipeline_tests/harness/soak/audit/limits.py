@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from douban_pipeline_tests.harness.soak.audit.found import Case
-from douban_pipeline_tests.harness.soak.audit.records import Records, known_moment
+from douban_pipeline_tests.harness.soak.audit.records import Case, Records, known_moment
 from douban_pipeline_tests.harness.soak.evidence import SOURCES, Evidence, Finding
 
 _MINUTE = 60.0

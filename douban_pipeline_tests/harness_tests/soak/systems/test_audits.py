@@ -15,9 +15,9 @@ from douban_pipeline.digest.store import tables as digest
 from douban_pipeline.digest.types import AnalysedStatus
 from douban_pipeline.feeds.store import tables as feeds
 from douban_pipeline_tests.harness.soak.evidence import Finding
-from douban_pipeline_tests.harness.soak.systems.audits.comments import CommentsNotes, audit_comments
-from douban_pipeline_tests.harness.soak.systems.audits.digest import DigestNotes, audit_digest
-from douban_pipeline_tests.harness.soak.systems.audits.feeds import FeedsNotes, audit_feeds
+from douban_pipeline_tests.harness.soak.comments_audit import CommentsNotes, audit_comments
+from douban_pipeline_tests.harness.soak.digest_audit import DigestNotes, audit_digest
+from douban_pipeline_tests.harness.soak.feeds import FeedsNotes, audit_feeds
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 SINCE = NOW.timestamp()

@@ -17,7 +17,7 @@ from douban_pipeline.tmdb.services import TmdbServices, open_services
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
-from douban_pipeline_tests.harness.soak.systems.audits.tmdb import audit_tmdb
+from douban_pipeline_tests.harness.soak.tmdb import audit_tmdb
 from douban_pipeline_tests.tmdb.given import NOW, answer, cast, movie
 
 pytestmark = pytest.mark.postgres

@@ -14,23 +14,13 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.digest.push.rules import AT_MOST_ONCE, PushState, PushType
 from douban_pipeline.digest.store.tables import analysis_result, content_item, daily_report, notification_log, slot_run
 from douban_pipeline.digest.types import AnalysedStatus, SlotStatus
-from douban_pipeline_tests.harness.soak.audit.found import Case
+from douban_pipeline_tests.harness.soak.audit.records import Case
 from douban_pipeline_tests.harness.soak.evidence import Finding
 
 
 @dataclass(frozen=True, slots=True)
 class DigestNotes:
-    """What was noted outside of the digest.
-
-    Attributes:
-        day: The day of all slots.
-        channels: Names of the channels.
-        taken: Keys of the messages that robots took, one for each time.
-        articles: When each article was published, by its id.
-        well_since: From when on nothing ailed.
-        report_due: Whether the hour of the report came.
-        ill_days: What the report of each day on which nothing worked must say.
-    """
+    """What was noted outside of the digest."""
 
     day: date
     channels: Collection[str]

@@ -1,11 +1,14 @@
-"""What the systems beside Douban's stand on in a soak: a MariaDB, a Dagster with a location each, and processes."""
+"""What all systems stand on in a soak: a MariaDB, a PostgreSQL for Dagster, Dagster with a location each, processes."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,37 +19,52 @@ from pydantic import SecretStr
 from douban_pipeline.core.settings_base import BASE_PREFIX, SystemSettings
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.demo.setup import pool_limits
-from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
+from douban_pipeline_tests.harness.rig.dagster_stack import LOCATION, DagsterStack
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
-from douban_pipeline_tests.harness.soak.world import Scale
+from douban_pipeline_tests.harness.rig.postgres_server import PostgresServer
+from douban_pipeline_tests.harness.rig.processes import Part, Process, RigError
+from douban_pipeline_tests.harness.soak.evidence import Kill, Killed, location_of_run
 
 Say = Callable[[str], None]
+DOUBAN = "douban"
+_OWN, _MODULES = "douban_pipeline.definitions", "douban_pipeline.locations.{}"
+
+
+def location_of(system: str) -> str:
+    """Return the name of a system's code location."""
+    return LOCATION if system == DOUBAN else system
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large a soak is.
+
+    Attributes:
+        minutes: How long life and troubles go on.
+        videos: Videos in Douban's library at the beginning, with keys from 1.
+        seed: What the library, life and troubles come from.
+    """
+
+    minutes: float
+    videos: int
+    seed: int
 
 
 class Ground(Part):
-    """A MariaDB of its own at once, and Dagster once all systems have said what their processes need.
+    """Servers of its own at once, and Dagster once all systems have said what their processes need.
 
     Attributes:
-        scale: How large the soak is.
-        scratch: The folder of everything.
-        server: The database server.
-        stack: Dagster; only after `start_dagster`.
-        instance: Its instance, as this process has it open.
-
-    Args:
-        scale: How large the soak is.
-        scratch: An empty folder.
-        say: Told what is being done.
+        kills: What was killed on purpose, and when it was back.
     """
 
     stack: DagsterStack
     instance: dg.DagsterInstance
 
-    def __init__(self, scale: Scale, scratch: Path, say: Say) -> None:
-        self.scale, self.scratch, self.say = scale, scratch, say
+    def __init__(self, scale: Scale, scratch: Path, out: Path, say: Say) -> None:
+        self.scale, self.scratch, self.out, self.say = scale, scratch, out, say
         self.server = MariaDbServer(scratch / "mariadb")
+        self.postgres = PostgresServer(scratch / "postgres")
+        self.kills: list[Kill] = []
         self._closing = ExitStack()
 
     @property
@@ -55,33 +73,47 @@ class Ground(Part):
         return self.scratch / "home"
 
     def start(self) -> Self:
-        """Start the database server.
+        """Start the database servers.
 
         Raises:
             RigError: It did not start.
         """
         self.home.mkdir(parents=True, exist_ok=True)
         self._closing.enter_context(self.server)
+        self._closing.enter_context(self.postgres)
         return self
 
     def start_dagster(self, environments: Mapping[str, Mapping[str, str]]) -> None:
-        """Start Dagster with a location for each system.
-
-        Args:
-            environments: Variables that name what `database` and others gave, by system: what two of them set, such as
-                the address of WeRSS, each has its own of.
+        """Start Dagster with a location for each system, whose code server alone gets its variables.
 
         Raises:
             RigError: A part did not start.
         """
-        modules = {name: f"douban_pipeline.locations.{name}" for name in environments}
-        given = {**dict(ChainMap(*map(dict, environments.values()))), f"{BASE_PREFIX}HOME": str(self.home)}
-        # A system's environment names its database alone; the CMS's, in the environment of this process, is not theirs.
+        home = {f"{BASE_PREFIX}HOME": str(self.home)}
+        own = {location_of(name): {**given, **home} for name, given in environments.items()}
+        # What else is started names no library: the CMS's is Douban's alone.
+        given = dict(ChainMap(*(values for name, values in own.items() if name != LOCATION)))
         self.stack = DagsterStack(
-            self.scratch / "dagster", given, locations=modules, own=environments, pools=pool_limits()
+            self.scratch / "dagster",
+            given,
+            server=self.postgres.url,
+            locations={location_of(name): _MODULES.format(name) if name != DOUBAN else _OWN for name in environments},
+            own=own,
+            pools=pool_limits(),
         )
+        if LOCATION in own:
+            own[LOCATION][f"{BASE_PREFIX}UI_URL"] = self.stack.url
         self._closing.enter_context(self.stack)
         self.instance = self._closing.enter_context(self.stack.instance())
+
+    def restart(self, what: Killed, process: Process | MariaDbServer, seconds: float = 0.0) -> bool:
+        """Kill a part with -9, and start it again after so many seconds, as what watches over it would."""
+        at = datetime.now(UTC)
+        process.kill()
+        time.sleep(seconds)
+        process.start()
+        self.kills.append(Kill(at, what, until=datetime.now(UTC)))
+        return True
 
     def stop(self) -> None:
         """Stop all of it; safe to repeat."""
@@ -118,7 +150,7 @@ class Ground(Part):
     def launch(self, system: str, job: str, config: Mapping[str, Any] | None = None, **tags: str) -> bool:
         """Launch a job as the UI does; return False where that failed, as while something is down."""
         try:
-            self.stack.launch(job, config=config, tags=tags, location=system)
+            self.stack.launch(job, config=config, tags=tags, location=location_of(system))
         except (RigError, httpx.HTTPError, ValueError):
             return False
         return True
@@ -126,26 +158,21 @@ class Ground(Part):
     def succeeded(self, system: str, job: str, **tags: str) -> bool:
         """Return whether a run of a system's job with these tags succeeded."""
         filters = dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS], job_name=job, tags=tags)
-        return any(_location(run) == system for run in self.instance.get_runs(filters=filters))
+        return any(location_of_run(run) == location_of(system) for run in self.instance.get_runs(filters=filters))
 
     def under_way(self, system: str, job: str = "") -> int:
         """Return how many runs of a system, or of a job of it, wait or are at work."""
         filters = dg.RunsFilter(statuses=UNDER_WAY, job_name=job or None)
         runs = self.instance.get_runs(filters=filters)
-        return sum(_location(run) == system for run in runs)
+        return sum(location_of_run(run) == location_of(system) for run in runs)
 
     def runs_by_status(self, system: str) -> dict[str, int]:
         """Return how many runs of a system ended how."""
         found: dict[str, int] = {}
         for run in self.instance.get_runs():
-            if _location(run) == system:
+            if location_of_run(run) == location_of(system):
                 found[f"{run.job_name} {run.status.value}"] = found.get(f"{run.job_name} {run.status.value}", 0) + 1
         return dict(sorted(found.items()))
-
-
-def _location(run: dg.DagsterRun) -> str:
-    origin = run.remote_job_origin
-    return origin.location_name if origin is not None else ""
 
 
 def variables(settings: SystemSettings, *names: str) -> dict[str, str]:

@@ -30,12 +30,17 @@ from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.soak.comments_audit import (
+    CommentsNotes,
+    Noise,
+    audit_comments,
+    make_noise,
+    noise_was_borne,
+)
 from douban_pipeline_tests.harness.soak.evidence import Finding
+from douban_pipeline_tests.harness.soak.ground import variables
 from douban_pipeline_tests.harness.soak.harms import Harm
-from douban_pipeline_tests.harness.soak.systems.audits.comments import CommentsNotes, audit_comments
-from douban_pipeline_tests.harness.soak.systems.ground import variables
-from douban_pipeline_tests.harness.soak.systems.life import DOWN, SystemLife, restart
-from douban_pipeline_tests.harness.soak.systems.loud_visitor import Noise, make_noise, noise_was_borne
+from douban_pipeline_tests.harness.soak.life import DOWN, SystemLife
 
 SECRET, ADMIN = "a-secret-of-the-soak-0123456789", "an-operator-of-the-soak-0123456"
 _OBJECTS, _USERS = 4, 30
@@ -282,7 +287,9 @@ class CommentsLife(SystemLife):
 
     def _restart_one(self, processes: list[Process]) -> bool:
         with self._killing:
-            restart(self.rng.choice(processes))
+            process = self.rng.choice(processes)
+            process.kill()
+            process.start()
         return True
 
     def _kill_redis(self) -> bool:
