@@ -11,7 +11,7 @@
 #   make bench-feeds DATA=push_times.csv.gz OUT=results
 #   make bench-tmdb BENCH_ARGS="--set movies=2000"
 #   make bench-review BENCH_ARGS="--only review-sitting --set videos=900 --set waiting=60"
-#   make bench-comments BENCH_ARGS="--set comments=20000 --set seconds=5"
+#   make bench-comments BENCH_ARGS="--set seconds=5"
 #   make soak MINUTES=5 SYSTEMS=feeds,comments
 
 PYTHON ?= python3
@@ -50,7 +50,7 @@ help:
 	@echo "make evaluate  measure the matcher on labelled records: EVALUATE_ARGS=\"--corpus FILE --gold FILE\""
 	@echo "make bench     measure all systems in one table, the library at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times through the shipped system, beside a fixed timer: some minutes"
-	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
+	@echo "make bench-tmdb  measure TMDB's store, graph and answers, on servers from wheels: some minutes"
 	@echo "make bench-review  measure reviewing in a browser beside a backfill, on MariaDB and PostgreSQL: some minutes"
 	@echo "make bench-comments  measure how fast comments are published, applied and read, on MariaDB and Redis: some minutes"
 	@echo "make soak      let all systems, or SYSTEMS, live for MINUTES ($(MINUTES)) while everything goes wrong, and audit them"
@@ -118,7 +118,7 @@ bench-review: $(INSTALLED)
 	@$(BENCH) --only review --set queue=5000 $(BENCH_ARGS)
 
 bench-comments: $(INSTALLED)
-	@$(BENCH) --only comments --set comments=1000000 --set seconds=20 --set rate=200 --set events=20000 $(BENCH_ARGS)
+	@$(BENCH) --only comments --set seconds=20 --set rate=200 --set events=20000 $(BENCH_ARGS)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) --systems '$(SYSTEMS)' $(SOAK_ARGS)

@@ -34,7 +34,6 @@ from douban_pipeline_tests.harness.benchmarks.measures import (
     archive_size,
     budget,
     comments,
-    digest,
     duplicates,
     feeds,
     feeds_delays,
@@ -43,7 +42,6 @@ from douban_pipeline_tests.harness.benchmarks.measures import (
     queueing,
     ratios,
     rescoring,
-    reverting,
     review,
     sensor_look,
     shard_run,
@@ -71,13 +69,11 @@ MODULES = (
     budget,
     duplicates,
     rescoring,
-    reverting,
     archive_size,
     instance,
     pages,
     feeds,
     feeds_delays,
-    digest,
     tmdb,
     comments,
     review,
@@ -137,7 +133,6 @@ def run(
 
 
 def _measure(measures: Sequence[Measure], size: int, seed: int, options: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Do measures on a library of ``size`` videos, or on none, and yield what comes of each; a failed one costs it."""
     left = list(measures)
     while left:
         with _library(size, seed, taken_in=left[0].name != TAKES_IN) as url:
@@ -165,7 +160,6 @@ def _outcome(measure: Measure, size: int, seed: int, url: URL | None, options: M
 
 @contextmanager
 def _library(size: int, seed: int, *, taken_in: bool) -> Iterator[URL | None]:
-    """Make a library, its videos taken in or not, and drop it afterwards; none of size 0."""
     if not size:
         yield None
         return

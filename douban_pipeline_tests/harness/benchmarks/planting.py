@@ -11,11 +11,10 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Column, Table, delete, func, insert, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.answers import douban_answer
@@ -24,14 +23,12 @@ from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of, subj
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE, parse_subject
 from douban_pipeline.douban.sources.search import Hit
-from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
+from douban_pipeline.douban.store.states import VerdictState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.douban.writes.changes import PIPELINE, encode
 from douban_pipeline.matching import RULE_VERSION, Subject, Verdict, Video, judge
 from douban_pipeline.matching.site_videos import video_facts
 from douban_pipeline_tests.harness.benchmarks.measuring import World
-from douban_pipeline_tests.harness.benchmarks.stack import left_as_found
 from douban_pipeline_tests.harness.generated.works import known, subject_id_of, work_id_of, work_of
 
 _CANDIDATES = (2, 3, 4, 5, 5, 5, 5, 5, 6, 8)
@@ -95,7 +92,6 @@ class Searches:
         return [each for each in near if known(each, self.seed) and self._work(each)["title"][:_START] == start]
 
     def _others(self, work_id: int, most: int, dice: int) -> list[int]:
-        """Return works that begin alike, and any others where these are too few."""
         alike = self._alike.get(self._work(work_id)["title"][:_START], [])
         if len(alike) <= most:
             any_work = work_id_of(self.vod_ids[dice % len(self.vod_ids)], self.seed)
@@ -213,7 +209,6 @@ class _Snapshots:
         self._rows: list[dict[str, Any]] = []
 
     def of(self, candidate: Candidate) -> int:
-        """Return the answer about a candidate."""
         if candidate.douban_id not in self._ids:
             self._last += 1
             self._ids[candidate.douban_id] = self._last
@@ -224,7 +219,6 @@ class _Snapshots:
         return self._ids[candidate.douban_id]
 
     def put(self) -> int:
-        """Put them in; return how many."""
         count = len(self._rows)
         if count:
             with self._services.engine.begin() as connection:
@@ -306,86 +300,6 @@ def _candidate_rows(
         }
         for each in verdict.candidates
     ]
-
-
-@contextmanager
-def planted_changes(world: World, vod_ids: Sequence[int], *, writes: int = 1) -> Iterator[str]:
-    """Have ``vod_ids`` linked and synced by the machine, in so many writes each; give the batch of the last of them.
-
-    The CMS holds what was last written, the log all of it. Afterwards all is as it was found.
-    """
-    services, tables, now = world.services, world.services.tables, world.services.clock.now()
-    searches, vod = Searches(world.seed, vod_ids), world.services.cms.vod
-    with left_as_found(services, vod_ids):
-        for start in range(0, len(vod_ids), _PIECE):
-            with reading(services.engine) as connection:
-                rows = services.cms.rows(connection, vod_ids[start : start + _PIECE])
-            changes: list[dict[str, Any]] = []
-            written: list[dict[str, Any]] = []
-            for vod_id, row in rows.items():
-                held, last = _columns(row), {}
-                for number in range(1, writes + 1):
-                    new = _written(searches, vod_id, number)
-                    changes.append(_change_row(vod_id, held, new, f"{RUN}-{number}", now))
-                    held = last = new
-                written.append({"at": vod_id, **{f"new_{name}": value for name, value in last.items()}})
-            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _COLUMNS}
-            linked: dict[str, Any] = {"vod_douban_id": bindparam("new_vod_douban_id")}
-            with services.engine.begin() as connection:
-                connection.execute(update(vod).where(vod.c.vod_id == bindparam("at")).values(values), written)
-                mine = update(tables.video).where(tables.video.c.vod_id == bindparam("at"))
-                connection.execute(mine.values({**linked, **_LINKED}), written)
-                connection.execute(insert(tables.log), changes)
-            world.say(f"{start + len(rows):,} of {len(vod_ids):,} videos written")
-        yield f"{RUN}-{writes}"
-
-
-_COLUMNS = ("vod_douban_id", "vod_douban_score", "vod_director", "vod_actor")
-_LINKED = {
-    "douban_id_source": "auto",
-    "douban_review_status": str(ReviewStatus.CONFIRMED),
-    "douban_id_confidence": 96.0,
-}
-
-
-def _columns(row: Any) -> dict[str, Any]:
-    return {name: row[name] for name in _COLUMNS}
-
-
-def _written(searches: Searches, vod_id: int, number: int) -> dict[str, Any]:
-    """Return what the write of that number put into a video: the link and the people, and a score that moves."""
-    found = searches.candidates(vod_id)
-    subject = found[0].subject if found else None
-    people = subject.actors if subject else ()
-    return {
-        "vod_douban_id": subject.douban_id if subject else 20_000_000 + vod_id,
-        "vod_douban_score": Decimal(50 + (vod_id + number) % 40) / 10,
-        "vod_director": ",".join(subject.directors if subject else ())[:200],
-        "vod_actor": ",".join(people)[:200],
-    }
-
-
-def _change_row(vod_id: int, old: dict[str, Any], new: dict[str, Any], batch_id: str, now: Any) -> dict[str, Any]:
-    before = {"douban_id_source": "", "douban_review_status": str(ReviewStatus.NOT_FOUND), "douban_id_confidence": None}
-    return {
-        "vod_id": vod_id,
-        "shard": shard_of(vod_id),
-        "action": "sync",
-        "old_values": encode(old),
-        "new_values": encode(new),
-        "state_old": encode({"vod_douban_id": old["vod_douban_id"], **before}),
-        "state_new": encode({"vod_douban_id": new["vod_douban_id"], **_LINKED}),
-        "reason": "同步豆瓣资料",
-        "score": 96.0,
-        "operator": PIPELINE,
-        "batch_id": batch_id,
-        "run_id": RUN,
-        "owner": "",
-        "rule_version": RULE_VERSION,
-        "state": str(ChangeState.APPLIED),
-        "prepared_at": now,
-        "applied_at": now,
-    }
 
 
 def _key(table: Table) -> Column[int]:

@@ -76,7 +76,6 @@ def left_as_found(services: Services, vod_ids: Collection[int]) -> Iterator[None
 
 
 def _counts(table: Table) -> bool:
-    """Return whether ids of the table are given in order, by itself."""
     keys = list(table.primary_key.columns)
     return len(keys) == 1 and keys[0].autoincrement is True
 
@@ -184,7 +183,6 @@ def pipeline_environment(settings: Settings, home: Path, **changes: Any) -> dict
 
 
 def _written(value: Any) -> str:
-    """Return a setting as it is written into the environment."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, bool):

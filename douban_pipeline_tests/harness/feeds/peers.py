@@ -70,7 +70,6 @@ def superfeedr(items: Sequence[float], known: int, now: float, *, share: float, 
 
 
 def _gap(items: Sequence[float], known: int) -> float | None:
-    """Return the mean gap of the entries that a feed lists."""
     listed = min(known, SHOWN)
     return (items[known - 1] - items[known - listed]) / (listed - 1) if listed > 1 else None
 
@@ -166,7 +165,6 @@ def at_best(trial: Trial, budget: float) -> Iterator[tuple[str, float, Course]]:
 
 
 def _at_budget(trial: Trial, family: Family, value: float, budget: float) -> Wait | None:
-    """Return the rule with a value where it makes as many polls as are set; None if no number does."""
     low, high = family.least, family.most
     wanted = budget * trial.days * len(trial.tests)
     for _ in range(22):

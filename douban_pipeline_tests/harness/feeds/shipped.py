@@ -136,7 +136,6 @@ def _live(services: ReplayServices, clock: ReplayClock, end: float) -> None:
 
 
 def _course(services: ReplayServices, trial: Trial, ids: Sequence[str]) -> Course:
-    """Return polls and delays of the test, from the tables."""
     with reading(services.engine) as connection:
         counts = connection.execute(
             select(poll.c.source_id, func.count()).where(poll.c.at >= trial.start).group_by(poll.c.source_id)

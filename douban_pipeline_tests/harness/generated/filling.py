@@ -129,7 +129,6 @@ def _load(engine: sa.Engine, table: str, chunks: Sequence[range], seed: int, now
 
 
 def _files(chunks: Sequence[range], seed: int, now: datetime, folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield a file for each chunk, made by other processes while the one before is loaded."""
     if len(chunks) == 1 and len(chunks[0]) <= _ALONE:
         yield write_file(folder / "1", chunks[0], seed, now), len(chunks[0])
         return

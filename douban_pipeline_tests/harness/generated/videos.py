@@ -22,7 +22,6 @@ _POOR = 5900
 
 
 def _site_year(year: int, draw: int, *, copy: bool, poor: bool) -> str:
-    """Return the year, or ``""``, ``"0"``, that of the release elsewhere, or a wrong one."""
     if copy and draw & 3 == 0:
         return str(min(year + 1 + (draw >> 2) % 2, LAST_YEAR))
     if draw < 3000 or poor:
@@ -38,7 +37,6 @@ def _site_year(year: int, draw: int, *, copy: bool, poor: bool) -> str:
 
 
 def _people_columns(work: Work, draw: Draw, *, poor: bool) -> dict[str, str]:
-    """Return the columns of people_columns; takes 5 numbers of ``draw``."""
     subject = work.subject
     mark = picked(_MARKS, draw)
     how, shown, written, directed = draw(), draw(), draw(), draw()
@@ -65,7 +63,6 @@ def _people_columns(work: Work, draw: Draw, *, poor: bool) -> dict[str, str]:
 
 
 def _sub(work: Work, how: int, which: int) -> str:
-    """Return `vod_sub`: nothing, the original title, with its year, aliases, or the name again."""
     subject = work.subject
     names = [name for name in (subject["original_title"], *subject["aka"]) if name != subject["title"]]
     if how < 26_000 or not names:
@@ -76,7 +73,6 @@ def _sub(work: Work, how: int, which: int) -> str:
 
 
 def _classes(genres: list[str], category: str, draw: int) -> str:
-    """Return `vod_class`: genres, the category's name, or both."""
     if draw < 4500:
         return ""
     if draw < 12_000:
@@ -85,7 +81,6 @@ def _classes(genres: list[str], category: str, draw: int) -> str:
 
 
 def _area(work: Work, draw: int) -> str:
-    """Return `vod_area`, mostly one of the values that the site's filter has."""
     regions = work.subject["regions"]
     if draw < 5200:
         return ""
@@ -100,12 +95,10 @@ def _area(work: Work, draw: int) -> str:
 
 
 def _language(spoken: str, draw: int) -> str:
-    """Return `vod_lang`."""
     return "" if draw < 9000 else _SITE_LANGUAGES.get(spoken, spoken)
 
 
 def _content(summary: str, draw: int) -> str:
-    """Return `vod_content`: the synopsis as it is, as HTML, indented, cut short, or none."""
     if draw < 5200:
         return ""
     if draw < 5330:
@@ -118,7 +111,6 @@ def _content(summary: str, draw: int) -> str:
 
 
 def _picture(vod_id: int, draw: int, douban_id: int) -> str:
-    """Return `vod_pic`: Douban's own poster for one in five."""
     if draw < 1300:
         return ""
     if draw < 14_000:
@@ -139,7 +131,6 @@ _SERIES_EDITIONS = ("粤语版", "国语版", "（国语配音）", "TV版", "�
 
 
 def _site_name(work: Work, draw: Draw, *, copy: bool) -> str:
-    """Return the video's name; takes 4 numbers of ``draw``. A ``copy`` comes with additions more often."""
     counting, adding, which, changing = draw(), draw(), draw(), draw()
     name = _written(work, _counted(work, counting), changing, which)
     year = work.subject["year"]
@@ -162,7 +153,6 @@ def _site_name(work: Work, draw: Draw, *, copy: bool) -> str:
 
 
 def _counted(work: Work, draw: int) -> str:
-    """Write the number of a season or part as one of the sites does, Douban's own way three times in five."""
     number, title, base = work.number, str(work.subject["title"]), work.base
     if number is None:
         # 第一季 of what has no second, or not yet.
@@ -195,7 +185,6 @@ def _counted(work: Work, draw: int) -> str:
 
 
 def _written(work: Work, name: str, draw: int, which: int) -> str:
-    """Return the name as it is, or an alias, or with another character, as one in thirty is."""
     if draw < 1300:
         # A misheard or mistyped character.
         place = which % len(name)
@@ -219,7 +208,6 @@ _LABELS = [(f"第{number:02d}集$", 2 * number + 1) for number in range(1, 101)]
 
 
 def _play_columns(vod_id: int, episodes: int, groups: int, token: int, day: int) -> dict[str, str]:
-    """Return the play columns: one to three groups of a link each episode."""
     count = 1 if groups < 36_000 else 2 if groups < 58_000 else 3
     date = f"20{18 + day % 9}{1 + (day >> 4) % 12:02d}{1 + (day >> 8) % 28:02d}"
     names, links = [], []
@@ -316,7 +304,6 @@ def video_of(vod_id: int, seed: int, now: datetime) -> dict[str, Any]:
 
 
 def _category(work: Work, draw: int) -> tuple[int, int]:
-    """Return type and parent type; some videos stand in a root category."""
     root = draw < 2000
     subject = work.subject
     if work.kind == "film":
@@ -336,14 +323,12 @@ def _category(work: Work, draw: int) -> tuple[int, int]:
 
 
 def _link(work_id: int, seed: int, draw: int, which: int) -> int:
-    """Return the Douban id that a collector brought: right in 8 % of what Douban knows, wrong in 0.5 %."""
     if draw < 328:
         return CONSTANT_WRONG_ID if which & 3 == 0 else subject_id_of(work_id + 1 + (which >> 4) % 3)
     return subject_id_of(work_id) if draw < 328 + 5243 and known(work_id, seed) else 0
 
 
 def _times(draw: Draw, now: int) -> dict[str, int]:
-    """Return the CMS's times: a tenth touched this week, a quarter these three months, the rest over eight years."""
     how, place, added, later = draw(), draw() / SPAN, draw() / SPAN, draw()
     if how < 1000:
         age = place
@@ -366,7 +351,6 @@ def _times(draw: Draw, now: int) -> dict[str, int]:
 
 
 def _noise(hits: int, liked: int, scored: int) -> dict[str, Any]:
-    """Return the counters that the CMS fills with chance itself."""
     count = 1 + (scored & 0x3FF)
     return {
         "vod_hits": 1 + hits * hits // SPAN,
@@ -382,7 +366,6 @@ def _noise(hits: int, liked: int, scored: int) -> dict[str, Any]:
 
 
 def _progress(work: Work, how: int, which: int) -> dict[str, Any]:
-    """Return what tells how far a series has got; sites keep little of it but the badge."""
     episodes = work.subject["episodes"]
     if episodes is None:
         minutes = work.subject["duration_min"]

@@ -202,7 +202,6 @@ def make(work_id: int, seed: int) -> Work:
 
 
 def _years(draw: Draw, relation: str, size: int) -> tuple[int, int]:
-    """Return the first member's year and the years between members: most of the last 25, more lately."""
     place, gap = draw() / SPAN, draw()
     step = 6 + (gap * 12 >> 16) if relation == "remake" else 1 + (gap * 3 >> 16)
     back = 26 * place * place if gap & 15 else 20 + 55 * place

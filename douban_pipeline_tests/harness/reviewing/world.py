@@ -182,7 +182,6 @@ class ReviewWorld(Part):
             self._copy(size.waiting - MOST_JUDGED)
 
     def _judge(self, wanted: int) -> None:
-        """Have the chain judge videos, with a line of confirmation that none reaches, until so many wait."""
         services, video = self.services, self.services.tables.video
         later = services.clock.now() + _LATER
         with services.engine.begin() as connection:

@@ -133,7 +133,6 @@ class CeleryWorkers:
                 redis.delete(f"_kombu.binding.{self.queue}", f"_kombu.binding_permanent.{self.queue}")
 
     def __enter__(self) -> Self:
-        """Return self: workers are started one by one."""
         return self
 
     def __exit__(

@@ -291,7 +291,6 @@ class DagsterStack(Part):
 
 
 def _pool_options() -> list[str]:
-    """Return what the installed webserver is told of its connections to the database."""
     unit = PROJECT / "deploy" / "systemd" / "douban-pipeline-webserver.service"
     return [part for option in re.findall(r"--db-\S+ \S+", unit.read_text()) for part in option.split()]
 
@@ -305,7 +304,6 @@ def _listens(port: int) -> bool:
 
 
 def _pid_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
-    """Return the process that executes a run, as its event log tells: the code server forks it, without a name."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         found = re.search(r"Started process for run \(pid: (\d+)\)", entry.message or "")
         if found:

@@ -216,7 +216,6 @@ class LiveCms(Part):
 
 
 def _whole_texts(fields: type[HTMLParser]) -> type[HTMLParser]:
-    """Return a parser of forms that keeps the markup in their texts, as browsers do; older ones of Python drop it."""
     if hasattr(HTMLParser, "RCDATA_CONTENT_ELEMENTS"):
         return fields
 

@@ -149,7 +149,6 @@ class MariaDbServer(Part):
         return self
 
     def _installing(self) -> list[str]:
-        """Return what makes the system tables, with a root without a password: nobody else gets to loopback's port."""
         rights = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         return [self._install_program, "--no-defaults", *self._account(), f"--datadir={self._data}", *rights]
 

@@ -31,7 +31,6 @@ class Part(ABC):
         """Stop it; safe to repeat, and after a start that failed half way."""
 
     def __enter__(self) -> Self:
-        """Start it; what was begun is stopped if the rest does not start."""
         try:
             return self.start()
         except BaseException:
@@ -41,7 +40,6 @@ class Part(ABC):
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """Stop it."""
         self.stop()
 
 

@@ -153,7 +153,6 @@ class Life:
         return self.site.arrive(self._next - 1, like=self._gone.pop())
 
     def _somebody(self) -> int:
-        """Return a video, most likely one that the pipeline has to do with."""
         way = self.rng.randrange(len(_WHERE) + 2)
         if way < len(_WHERE):
             found = self.outside.query(_WHERE[way], most=_LOOKED_AT)

@@ -15,6 +15,7 @@ from typing import Annotated
 import stamina
 import typer
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.markup import escape
 
 from douban_pipeline_tests.harness.benchmarks.machine import busy, describe
@@ -68,7 +69,7 @@ def run(
             )
         else:
             shutil.rmtree(scratch, ignore_errors=True)
-    report.show(console)
+    console.print(Markdown(report.as_markdown()))
     console.print(f"written: {report.write(out)}", soft_wrap=True)
     raise typer.Exit(VIOLATED if report.violated else STARVED if report.starved else HELD)
 

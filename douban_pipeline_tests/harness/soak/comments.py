@@ -30,13 +30,7 @@ from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.processes import Process, RigError
-from douban_pipeline_tests.harness.soak.comments_audit import (
-    CommentsNotes,
-    Noise,
-    audit_comments,
-    make_noise,
-    noise_was_borne,
-)
+from douban_pipeline_tests.harness.soak.comments_audit import CommentsNotes, audit_comments
 from douban_pipeline_tests.harness.soak.evidence import Finding
 from douban_pipeline_tests.harness.soak.ground import variables
 from douban_pipeline_tests.harness.soak.harms import Harm
@@ -87,7 +81,6 @@ class CommentsLife(SystemLife):
         TREE.upgrade(self.engine)
         self.notes = CommentsNotes()
         self._killing = threading.Lock()
-        self.noise: list[Noise] = []
         self._authors: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self._decided: set[int] = set()
@@ -173,7 +166,6 @@ class CommentsLife(SystemLife):
         return "a reply published" if parent else "a comment published"
 
     def _some(self) -> int:
-        """Return a comment that nobody has tried to hide, 0 where there is none."""
         known = [number for number in [*self.notes.accepted][-300:] if number not in self._decided]
         return self.rng.choice(known) if known else 0
 
@@ -270,15 +262,7 @@ class CommentsLife(SystemLife):
             "a worker of comments killed": lambda: self._restart_one(self._workers),
             "Redis killed": self._kill_redis,
             "Redis emptied": self._empty_redis,
-            "a loud visitor": self._make_noise,
         }
-
-    def _make_noise(self) -> bool:
-        """Have somebody at an address of their own try all that a service must bear."""
-        if not self._answers(self._bases[0]):
-            return False
-        self.noise.append(make_noise(self.rng.choice(self._bases), self.rng))
-        return True
 
     def _kill_run(self) -> bool:
         if not self.ground.under_way(self.name):
@@ -321,7 +305,6 @@ class CommentsLife(SystemLife):
         return True
 
     def _read_through(self, place: int) -> None:
-        """Read a whole section by time."""
         cursor: str | None = None
         while True:
             begun, path = time.monotonic(), f"{self._bases[0]}/comments/v1/sections/1/{place}/page"
@@ -336,7 +319,7 @@ class CommentsLife(SystemLife):
 
     def audit(self) -> list[Finding]:
         """Return what became of each invariant."""
-        return [*audit_comments(self.engine, self.notes), noise_was_borne(self.noise)]
+        return audit_comments(self.engine, self.notes)
 
     def close(self) -> None:
         """Let go of its connections."""

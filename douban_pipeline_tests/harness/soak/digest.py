@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,85 +22,10 @@ from douban_pipeline.digest.store.tables import notification_log, slot_run
 from douban_pipeline.digest.types import SlotStatus
 from douban_pipeline_tests.harness.soak.digest_audit import DigestNotes, audit_digest
 from douban_pipeline_tests.harness.soak.evidence import Finding
-from douban_pipeline_tests.harness.soak.ground import Ground, variables
-from douban_pipeline_tests.harness.soak.harms import Harm
+from douban_pipeline_tests.harness.soak.ground import variables
 from douban_pipeline_tests.harness.soak.life import SystemLife
 from douban_pipeline_tests.stand_ins.completions import DigestServer
 from douban_pipeline_tests.stand_ins.push_server import KEY, SECRET, PushServer
-
-JOB = "run_digest_slot"
-_MOST_SLOTS = 3
-"""Slots of such a day that are run beside that of the report: enough for a day, and for a soak's time."""
-_MOST_LAUNCHES = 12
-"""Of one day: a slot whose run was killed is launched again, as an operator does who backfills a day."""
-
-
-@dataclass(frozen=True, slots=True)
-class IllDay:
-    """A day on which one thing did not work at all."""
-
-    run_date: date
-    what: str
-    down: Callable[[bool], None]
-    true: str
-
-
-class IllDays:
-    """Runs the slots of such days, one day at a time, each slot after the one before it; see `step`."""
-
-    def __init__(self, ground: Ground, slots: Sequence[str]) -> None:
-        self._ground, self._slots = ground, [*slots[:_MOST_SLOTS], slots[-1]]
-        self._left: list[str] = []
-        self._launches = 0
-        self._day: IllDay | None = None
-        self.past: list[IllDay] = []
-
-    @property
-    def going_on(self) -> bool:
-        """Whether such a day is being lived through."""
-        return self._day is not None
-
-    def begin(self, day: IllDay) -> bool:
-        """Take down what is down on that day; return False while another such day goes on."""
-        if self._day is not None:
-            return False
-        day.down(True)
-        self._day, self._left, self._launches = day, [*self._slots], 0
-        return True
-
-    def step(self) -> str:
-        """Launch the next slot once the one before it has ended; bring everything back after the last."""
-        assert self._day is not None
-        if self._ground.under_way("digest", JOB):
-            return f"a day without {self._day.what} went on"
-        while self._left and self._ground.succeeded("digest", JOB, **self._tags(self._left[0])):
-            self._left.pop(0)
-        if not self._left or self._launches >= _MOST_LAUNCHES:
-            return self._end()
-        self._launches += 1
-        if not self._ground.launch("digest", JOB, None, **self._tags(self._left[0])):
-            return "a slot that could not be launched"
-        return f"a slot of a day without {self._day.what}"
-
-    def _tags(self, slot: str) -> dict[str, str]:
-        assert self._day is not None
-        day = self._day.run_date.isoformat()
-        return {"dagster/partition": f"{day}|{slot}", "dagster/partition/date": day, "dagster/partition/slot": slot}
-
-    def _end(self) -> str:
-        day = self._day
-        assert day is not None
-        day.down(False)
-        self.past.append(day)
-        self._day = None
-        return f"a whole day without {day.what} was over"
-
-    def heal(self) -> None:
-        """Bring back what is down; a day that is not over is not judged."""
-        if self._day is not None:
-            self._day.down(False)
-            self._day = None
-
 
 _ACCOUNTS = {f"MP_WXS_300000000{number}": f"示例公众号 {number}" for number in (1, 2, 3)}
 _CHANNELS = {"first": "webhook", "second": "webhook"}
@@ -116,9 +40,6 @@ _MODEL_FAULTS = ("throttled", "server_error", "overloaded", "broken", "cut_off",
 _ROBOT_FAULTS = ("error", "throttled", "silent", "redirect")
 _DOWN_SECONDS = (5.0, 25.0)
 _WATCH_SECONDS = 60.0
-_OLD_TEXT = "<p>旧文的正文。</p>"
-_WERSS_DAY, _MODEL_DAY = 1, 2
-"""How many days ago the days are on which WeRSS and the model were down."""
 _GOING = (PushState.PENDING, PushState.SENDING, PushState.FAILED)
 
 
@@ -167,7 +88,6 @@ class DigestLife(SystemLife):
         TREE.upgrade(self.services.engine)
         self._up_at = self._watched_at = 0.0
         self._well_since = datetime.now(UTC)
-        self.ill_days = IllDays(self.ground, self.settings.schedule_slots)
         names = ("site_timezone", "database_url", "schedule_slots", "werss_url", "werss_username", "werss_password")
         more = ("request_timeout_seconds", "deepseek_url", "deepseek_api_key", "deepseek_timeout_seconds")
         further = ("push_channels", "lease_seconds", "max_articles_per_slot")
@@ -177,15 +97,7 @@ class DigestLife(SystemLife):
     def _articles(self, now: datetime, length: timedelta) -> list[Article]:
         ids = list(_ACCOUNTS)
         count = int(length.total_seconds() / _ARTICLE_SECONDS)
-        # A moment before the first slot of the day on which the model is down: it is there to be analysed.
-        of_old = now - timedelta(days=_MODEL_DAY) - timedelta(minutes=1)
-        old = [
-            Article(
-                f"{each}-old-{each}", ids[each - 1], f"旧文 {each}", of_old.timestamp() - each, "<p>旧文的正文。</p>"
-            )
-            for each in (1, 2, 3)
-        ]
-        return old + [
+        return [
             Article(
                 f"{each % 3 + 1}-{each}",
                 ids[each % 3],
@@ -196,32 +108,8 @@ class DigestLife(SystemLife):
             for each in range(count)
         ]
 
-    def harms(self) -> Mapping[str, Harm]:
-        """Return what can be done to it."""
-        return {
-            **super().harms(),
-            "WeRSS down for a whole day": lambda: self._live_ill(_WERSS_DAY, "WeRSS", self._take_werss, "没能读取"),
-            "the model down for a whole day": lambda: self._live_ill(
-                _MODEL_DAY, "the model", self._take_model, "没能分析"
-            ),
-        }
-
-    def _live_ill(self, days_ago: int, what: str, down: Callable[[bool], None], true: str) -> bool:
-        """Begin a day without something, once in a soak; it is lived through step by step."""
-        if any(day.what == what for day in self.ill_days.past):
-            return True
-        return self.ill_days.begin(IllDay(self.day - timedelta(days=days_ago), what, down, true))
-
-    def _take_werss(self, away: bool) -> None:
-        self.werss.down = away
-
-    def _take_model(self, away: bool) -> None:
-        self.server.model.always = "server_error" if away else ""
-
     def step(self) -> str:
         """Let somebody fail, or WeRSS come back."""
-        if self.ill_days.going_on:
-            return self.ill_days.step()
         if self.werss.down and time.monotonic() >= self._up_at:
             self.werss.down = False
             return "WeRSS was back"
@@ -239,7 +127,6 @@ class DigestLife(SystemLife):
 
     def heal(self) -> None:
         """All are well, and no more articles appear."""
-        self.ill_days.heal()
         self.werss.down = False
         self.server.model.faults.clear()
         self.robots.faults.clear()
@@ -267,7 +154,6 @@ class DigestLife(SystemLife):
             return bool(connection.execute(query).scalar_one())
 
     def _watch(self) -> None:
-        """Have the report made, where its slot did not; a slot under way is waited for."""
         slot = f"{self._report_at.astimezone(self.settings.zone):%H:%M}"
         running = select(func.count()).where(
             slot_run.c.slot == slot,
@@ -298,7 +184,6 @@ class DigestLife(SystemLife):
                 articles,
                 self._well_since,
                 due,
-                {day.run_date: day.true for day in self.ill_days.past},
             ),
         )
 
@@ -319,12 +204,10 @@ class DigestLife(SystemLife):
 
 
 def _minute(moment: datetime) -> datetime:
-    """Return the beginning of a moment's minute."""
     return moment.replace(second=0, microsecond=0)
 
 
 def _zone_where_it_is(hour: int, now: datetime) -> str:
-    """Return a time zone where it is about such an hour of the day now."""
     ahead = (hour - now.hour + 12) % 24 - 12
     # Their names count the other way round.
     return f"Etc/GMT{-ahead:+d}" if ahead else "Etc/GMT"

@@ -88,7 +88,6 @@ class Operator:
             self.launch("prune_archive", {"ops": {"delete_answers": {"config": {"dry_run": False}}}})
 
     def _is_time(self, duty: str, passed: float, every: float | None) -> bool:
-        """Return whether ``duty`` is due, and when it is next; None is never."""
         if passed < self._next_at.get(duty, float("inf")):
             return False
         self._next_at[duty] = float("inf") if every is None else passed + every

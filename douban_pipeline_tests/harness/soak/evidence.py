@@ -244,7 +244,6 @@ def runs_of(instance: dg.DagsterInstance, location: str) -> list[RunRecord]:
 
 
 def _error_of(instance: dg.DagsterInstance, run_id: str) -> str:
-    """Return what failed first in a run, class and message of the innermost cause with them."""
     for kind in _FAILED:
         for entry in instance.all_logs(run_id, of_type=kind):
             event = entry.dagster_event

@@ -271,7 +271,6 @@ class FeedsLife(SystemLife):
 
 
 def _host_of(name: str) -> int:
-    """Return which host serves a source; there is one WeRSS."""
     return 0 if name.startswith("werss") else int(name[-1]) % _HOSTS
 
 
@@ -284,7 +283,6 @@ def _request(server: FeedServer, name: str, channel: SourceStandIn) -> SourceReq
 
 
 def _guids(name: str, channel: SourceStandIn) -> frozenset[str]:
-    """Return the guids of what a channel has published, as its form writes them."""
     numbers = range(len(channel.times))
     forms = {"rss": "item-{}", "atom": "tag:demo,{}", "werss": f"{name}-{{}}"}
     if channel.form == "maccms":  # every second publication is another episode of the first video

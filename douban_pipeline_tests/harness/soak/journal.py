@@ -160,13 +160,11 @@ class Journal:
         self._file.close()
 
     def __enter__(self) -> Self:
-        """Use it in a ``with`` statement."""
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """Close the file."""
         self.close()
 
     def _begin(self, line: dict[str, Any]) -> int:

@@ -139,7 +139,6 @@ class Outside:
         self.engine.dispose()
 
     def _wanted(self, row: Row, edit: Edit) -> dict[str, Any]:
-        """Return what an edit changes of a row."""
         wanted = dict(edit(row) or {})
         foreign = set(wanted) - self.columns
         if foreign:
@@ -210,7 +209,6 @@ def now() -> int:
 
 
 def _fate_seen(entry: Entry, current: Columns | None) -> str:
-    """Return which side of a write of unknown fate stands."""
     if current is None or entry.after is None:
         gone = current is None
         return "done" if gone is (entry.after is None) else "missed"

@@ -140,7 +140,6 @@ class People:
         return 1
 
     def _choose(self) -> Decision | None:
-        """Return a decision that makes sense for how its video stands."""
         state = self._somebody()
         if state is None:
             return None
@@ -188,7 +187,6 @@ class People:
         return self.rng.choice(found) if found else None
 
     def _revert_filters(self) -> dict[str, Any]:
-        """Return what to take back, empty if there is nothing."""
         log, decision = self.services.tables.log, self.services.tables.decision
         newest = select(log).where(log.c.state == "applied").order_by(log.c.change_id.desc()).limit(_LOOKED_AT)
         decided = select(decision.c.decision_id).order_by(decision.c.decision_id.desc()).limit(_LOOKED_AT)

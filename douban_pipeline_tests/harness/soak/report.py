@@ -1,4 +1,4 @@
-"""What a soak found and what happened in it, for the terminal and as Markdown."""
+"""What a soak found and what happened in it, as a page."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from douban_pipeline_tests.harness.soak.evidence import Finding
-
-_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,6 @@ class Report:
         return "; ".join(parts)
 
     def _by_system(self) -> list[tuple[str, list[Finding]]]:
-        """Return the invariants of each system under its heading; of one system alone it is not named."""
         systems = list(dict.fromkeys(finding.system for finding in self.findings)) or [""]
         return [
             (
@@ -67,7 +60,7 @@ class Report:
             lines += ["", f"## {title.capitalize()}", ""]
             lines += ["| invariant | held | looked at | violations | waited |", "|--|--|--|--|--|"]
             lines += [
-                f"| {_cell(finding.invariant)} | {_outcome(finding, '**NO**')} | {finding.checked:,} "
+                f"| {_cell(finding.invariant)} | {_outcome(finding)} | {finding.checked:,} "
                 f"| {finding.violations:,} | {finding.waiting:,} |"
                 for finding in findings
             ]
@@ -89,39 +82,9 @@ class Report:
         page.write_text(self.as_markdown(), encoding="utf-8")
         return page
 
-    def show(self, console: Console) -> None:
-        """Print it."""
-        for heading, counts in self.happened.items():
-            happened = Table(title=heading, title_justify="left", show_header=False)
-            for name, value in counts.items():
-                happened.add_row(escape(name), escape(_shown(value)))
-            console.print(happened)
-        for title, findings in self._by_system():
-            table = Table("invariant", "held", "looked at", "violations", "waited", title=title, title_justify="left")
-            for finding in findings:
-                table.add_row(
-                    escape(finding.invariant),
-                    _outcome(finding, "[red]NO[/red]"),
-                    f"{finding.checked:,}",
-                    f"{finding.violations:,}",
-                    f"{finding.waiting:,}",
-                )
-            console.print(table)
-        for finding in [*self.violated, *self.starved]:
-            console.print(
-                f"{_outcome(finding, '[red]violated[/red]')}: {escape(finding.invariant)} {escape(finding.note)}"
-            )
-            for example in finding.examples[:_EXAMPLES]:
-                console.print(f"  {escape(example)}", soft_wrap=True)
-        for note in self.notes:
-            console.print(f"note: {escape(note)}", soft_wrap=True)
-        console.print(f"[bold]{escape(self.verdict)}[/bold]", soft_wrap=True)
 
-
-def _outcome(finding: Finding, violated: str) -> str:
-    if finding.starved:
-        return "starved"
-    return "yes" if finding.held else violated
+def _outcome(finding: Finding) -> str:
+    return "starved" if finding.starved else "yes" if finding.held else "**NO**"
 
 
 def _cell(text: str) -> str:

@@ -99,7 +99,6 @@ def _measure(world: World, rate: int) -> list[Figure]:
 
 
 def _soon_due(world: World) -> list[int]:
-    """Return the videos that would come due by themselves meanwhile; they are put back like the others."""
     video = world.services.tables.video
     soon = video.c.douban_next_sync_at <= world.services.clock.now() + timedelta(minutes=30)
     with reading(world.services.engine) as connection:
@@ -127,7 +126,6 @@ def _window(world: World, rate: int, upstream: TimedReplay, environment: Mapping
 
 
 def _closed(world: World, began: float, ended: float) -> int:
-    """Return how many tasks were closed in a window."""
     task = world.services.tables.task
     since, until = (datetime.fromtimestamp(moment, UTC) for moment in (began, ended))
     closed = (task.c.finished_at >= since, task.c.finished_at <= until, task.c.status == TaskStatus.SUCCESS)

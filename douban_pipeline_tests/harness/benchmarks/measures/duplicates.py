@@ -59,7 +59,6 @@ def duplicates(world: World) -> list[Figure]:
 
 @contextmanager
 def _linked_as_the_cms_has_it(world: World) -> Iterator[None]:
-    """Have every id that came along in the CMS stand as a link, as it does once the library was looked through."""
     engine, video = world.services.engine, world.services.tables.video
     aside = f"{video.name}_aside"
     # The copy is what is changed and dropped again: putting a table of millions back row by row takes many minutes.

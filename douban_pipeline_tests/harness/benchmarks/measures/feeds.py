@@ -105,7 +105,6 @@ def _serve(names: list[str], told: Queue[str]) -> None:
 
 @contextmanager
 def _server(names: list[str]) -> Iterator[str]:
-    """Yield the address of feeds in a process of their own, whose memory and CPU are not the poller's."""
     context = multiprocessing.get_context("spawn")
     told: Queue[str] = context.Queue()
     process = context.Process(target=_serve, args=(names, told), daemon=True)

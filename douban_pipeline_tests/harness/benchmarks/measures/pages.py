@@ -59,7 +59,6 @@ def _make_history(world: World, stack: DagsterStack) -> int:
 
 
 def _seen(world: World, stack: DagsterStack, runs: int) -> list[Figure]:
-    """Return how long a person waits in a real browser, where there is one."""
     path = chromium()
     if path is None:
         world.say("no Chromium here: pages are not opened")

@@ -227,7 +227,6 @@ def _tasks(count: int) -> list[NewTask]:
 
 @contextmanager
 def _emptied_queue(world: World) -> Iterator[None]:
-    """Have nothing of ours in the queue afterwards; the library's queue is empty before."""
     engine, task = world.services.engine, world.services.tables.task
     try:
         yield

@@ -240,7 +240,6 @@ def _pages(engine: Engine, section: int) -> list[Figure]:
 
 
 def _talk(engine: Engine, *, object_id: int, comments: int) -> int:
-    """Write events of so many comments, each with a like; return the section."""
     ids = IdGenerator(object_id, _passing())
     given = []
     with engine.begin() as connection:
@@ -255,7 +254,6 @@ def _talk(engine: Engine, *, object_id: int, comments: int) -> int:
 
 
 def _passing() -> Callable[[], datetime]:
-    """Return a clock of which every look is a second after the last."""
     seconds = itertools.count()
     return lambda: _NOW + timedelta(seconds=next(seconds))
 

@@ -89,7 +89,6 @@ def _judge_again(environment: dict[str, str]) -> tuple[Stopwatch, Replay]:
 
 
 def _cpu() -> float:
-    """Return CPU seconds of this process and of those that it started and that ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 

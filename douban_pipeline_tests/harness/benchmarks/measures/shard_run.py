@@ -168,7 +168,6 @@ def _one_run(world: World, stack: DagsterStack, upstream: TimedReplay, shard: in
 
 
 def _bare_requests(url: str, requests: Sequence[Request]) -> float:
-    """Return the seconds that an HTTP client alone takes for the same requests, as many at once."""
     with httpx.Client(timeout=30) as client, ThreadPoolExecutor(_THREADS) as pool:
         began = time.perf_counter()
         for answer in pool.map(client.get, (url + request.target for request in requests)):
@@ -177,7 +176,6 @@ def _bare_requests(url: str, requests: Sequence[Request]) -> float:
 
 
 def _empty_job(scratch: Path) -> float:
-    """Return the seconds from the start of `dg launch` with a job that does nothing to its end."""
     home = scratch / "empty"
     home.mkdir()
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")

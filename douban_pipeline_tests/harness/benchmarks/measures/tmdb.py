@@ -152,10 +152,10 @@ def servers(postgres: str) -> Iterator[tuple[PostgresTmdbStore, GraphTarget, Dri
         yield store, target, driver
 
 
-def tmdb(world: World, movies: int = 1_000, rounds: int = 4, postgres: str = "") -> Iterator[Figure]:
+def tmdb(world: World, movies: int = 1_000, postgres: str = "") -> Iterator[Figure]:
     """Measure store, graph and answers; ``postgres`` names an empty database to use."""
     with servers(postgres) as (store, target, driver):
-        yield from measure_answers(store, world.scratch, rounds)
+        yield from measure_answers(store, world.scratch)
         yield from measure(store, target, driver, movies)
 
 

@@ -18,7 +18,7 @@ from douban_pipeline_tests.harness.soak.audit.explained import (
     every_change_is_explained,
     every_write_is_signed,
 )
-from douban_pipeline_tests.harness.soak.audit.limits import budget_is_kept, limits_are_kept
+from douban_pipeline_tests.harness.soak.audit.limits import limits_are_kept
 from douban_pipeline_tests.harness.soak.audit.records import Records, read
 from douban_pipeline_tests.harness.soak.audit.runs import (
     launches_are_honoured,
@@ -53,7 +53,6 @@ INVARIANTS: tuple[Callable[[Evidence, Records], Finding], ...] = (
     every_video_is_reachable,
     every_decision_is_applied_once,
     limits_are_kept,
-    budget_is_kept,
     usage_is_flat,
     log_agrees_with_itself,
     log_agrees_with_the_states,

@@ -127,7 +127,6 @@ def _unknown_ids(evidence: Evidence, records: Records) -> Iterator[tuple[int, in
 
 
 def _in_order(changes: list[Change]) -> list[Change]:
-    """Return the changes that were applied, in the order in which their states were set."""
     return sorted(
         (change for change in changes if change.happened and change.applied_at is not None),
         key=lambda change: (change.applied_at, change.change_id),
@@ -222,12 +221,10 @@ def no_locked_value_changed(evidence: Evidence, records: Records) -> Finding:
 
 
 def _wrong(change: Change, span: Span) -> bool:
-    """Return whether a restore puts back something else than what was locked."""
     return any(span.values.get(name, value) != value for name, value in change.new.items() if name in span.columns)
 
 
 def _spans(changes: list[Change], locked_ids: Mapping[int, int]) -> Iterator[Span]:
-    """Yield the times in which our own locks stood, as the log tells them."""
     shown = sorted(
         (change for change in changes if change.happened),
         key=lambda each: (each.applied_at or each.prepared_at, each.change_id),
@@ -264,7 +261,6 @@ def _spans(changes: list[Change], locked_ids: Mapping[int, int]) -> Iterator[Spa
 
 
 def _values(change: Change, columns: frozenset[str]) -> dict[str, str]:
-    """Return what a change wrote or noted of ``columns``."""
     values = {name: value for name, value in change.new.items() if name in columns}
     if columns == _ID and "vod_douban_id" in change.state_new:
         values["vod_douban_id"] = canonical("vod_douban_id", change.state_new["vod_douban_id"])
@@ -276,7 +272,6 @@ def _since(change: Change) -> datetime:
 
 
 def _spans_of_the_cms(evidence: Evidence, vod_id: int, entries: list[Entry]) -> Iterator[Span]:
-    """Yield the times in which the row was locked in the CMS, as the journal tells them."""
     locked = evidence.initial.value(vod_id, "vod_lock") == "1"
     since: datetime | None = evidence.began if locked else None
     for entry in entries:

@@ -79,7 +79,6 @@ def _reasons(columns: Mapping[str, Edge], acts: Sequence[Act]) -> dict[str, str]
 
 
 def _apart(first: str, edges: Sequence[Edge]) -> list[str]:
-    """Return the values that no chain of ``edges`` joins to ``first``."""
     beside: dict[str, set[str]] = {}
     for old, new in edges:
         beside.setdefault(old, set()).add(new)
@@ -149,7 +148,6 @@ def every_change_is_explained(evidence: Evidence, records: Records) -> Finding:
 
 
 def _finals(evidence: Evidence, records: Records, known: set[int]) -> Iterator[tuple[int, tuple[str, ...] | None]]:
-    """Yield how every video stands, and None for those of ``known`` that are gone; one page is held at a time."""
     gone = set(known)
     for vod_id, last in stream(records.engine, records.prefix, evidence.initial.columns):
         gone.discard(vod_id)
@@ -180,7 +178,6 @@ def every_write_is_signed(_evidence: Evidence, records: Records) -> Finding:
 
 
 def _act(entry: Entry, columns: tuple[str, ...]) -> dict[str, Edge]:
-    """Return what an outsider changed; a row that comes or goes does so in every column."""
     edges = {}
     for name, (old, new) in entry.edges().items():
         if name in columns:
@@ -193,7 +190,6 @@ def _named(entry: Entry) -> str:
 
 
 def _history(changes: list[Change], entries: list[Entry], columns: Mapping[str, str]) -> str:
-    """Return what is known to have been written into the columns in question, in order of time."""
     found = []
     for change in changes:
         for name, (old, new) in change.written.items():

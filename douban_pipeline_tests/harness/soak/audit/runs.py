@@ -52,7 +52,6 @@ def was_refused(run: RunRecord) -> bool:
 
 
 def _excuse(run: RunRecord, kills: Sequence[Kill]) -> str:
-    """Return why a run did not succeed that is nobody's fault but ours, empty if there is no such reason."""
     if run.status not in ("FAILURE", "CANCELED"):
         return ""
     if any(kill.run_id == run.run_id for kill in kills if kill.run_id):

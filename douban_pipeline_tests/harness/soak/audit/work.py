@@ -134,7 +134,6 @@ def every_decision_is_applied_once(evidence: Evidence, records: Records) -> Find
 
 
 def _blocked(decision: Row, evidence: Evidence, closed_until: object) -> bool:
-    """Return whether a pending decision has a reason to wait: a source that is unhealthy, or a library in a dry run."""
     run_after = moment(decision["run_after"])
     if evidence.services.settings.dry_run or not evidence.drained:
         return True
