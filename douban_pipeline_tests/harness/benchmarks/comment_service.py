@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any, Self
 import httpx
 
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Process
 
 SECRET = "a-secret-of-the-benchmark-0123456789"
 ADMIN = "an-operator-of-the-benchmark-0123"
@@ -96,22 +95,6 @@ def _answers(base: str) -> bool:
         return httpx.get(f"{base}/healthz", trust_env=False, timeout=60).status_code == httpx.codes.OK
     except httpx.TransportError:
         return False
-
-
-@contextmanager
-def own_redis(home: Path) -> Iterator[str]:
-    """Yield the address of a Redis of one's own.
-
-    Raises:
-        RigError: No ``redis-server`` is on the path.
-    """
-    program = shutil.which("redis-server")
-    if program is None:
-        raise RigError("redis-server is not installed")
-    port = free_port()
-    command = [program, "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(home)]
-    with Process("redis", command, log=home / "redis.log", environment=os.environ, directory=home):
-        yield f"redis://{HOST}:{port}/0"
 
 
 @dataclass(frozen=True, slots=True)

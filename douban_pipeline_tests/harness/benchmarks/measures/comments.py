@@ -30,12 +30,12 @@ from douban_pipeline_tests.harness.benchmarks.comment_service import (
     SECRET,
     Caller,
     Running,
-    own_redis,
     percentile,
     running,
 )
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
 from douban_pipeline_tests.harness.rig.databases import MARIADB, scratch_database
+from douban_pipeline_tests.harness.rig.own_servers import own_redis
 
 HOT, BATCHED, SINGLE = 1, 2, 3
 """Objects whose sections are measured."""
