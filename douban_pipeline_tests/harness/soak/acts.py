@@ -18,7 +18,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.outside import Outside
 from douban_pipeline_tests.harness.soak.people import Launch, People
-from douban_pipeline_tests.harness.soak.site import Generated, Site, Source
+from douban_pipeline_tests.harness.soak.site import Generated, Site
 
 _FORMS_OPEN = 20
 _LOOKED_AT = 100
@@ -58,13 +58,12 @@ class Life:
         seed: int,
         videos: int,
         most_arrivals: int,
-        source: Source | None = None,
-        launch: Launch | None = None,
+        launch: Launch,
     ) -> None:
         prefix = services.settings.table_prefix
         self.rng = rng
         self.outside = Outside(services.settings.library_url, journal, prefix=prefix)
-        self.source = source or Generated(seed, datetime.now(UTC))
+        self.source = Generated(seed, datetime.now(UTC))
         self.site = Site(self.outside, self.source, rng)
         self.people = People(services, journal, rng=rng, source=self.source, launch=launch)
         self._next, self._last = videos + 1, videos + most_arrivals

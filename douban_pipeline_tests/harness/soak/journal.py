@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 NO_ROW = "(no row)"
 """What stands in every column of a video that does not exist."""
@@ -158,14 +157,6 @@ class Journal:
     def close(self) -> None:
         """Close the file; safe to repeat."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _begin(self, line: dict[str, Any]) -> int:
         with self._lock:

@@ -53,9 +53,7 @@ _NAMING = (DecisionAction.set_id, DecisionAction.replace_and_lock)
 class People:
     """Who works with the pipeline."""
 
-    def __init__(
-        self, services: Services, journal: Journal, *, rng: Random, source: Source, launch: Launch | None = None
-    ) -> None:
+    def __init__(self, services: Services, journal: Journal, *, rng: Random, source: Source, launch: Launch) -> None:
         self.services, self.journal, self.rng, self.source, self.launch = services, journal, rng, source, launch
         # One name for all direct calls: what one of them left half done, the next one settles.
         self.run_id = f"people-{uuid4().hex[:12]}"
@@ -126,10 +124,9 @@ class People:
         self.services.change_log(self.run_id).reconcile()
 
     def _through_a_job(self) -> bool:
-        return self.launch is not None and self.rng.random() < THROUGH_JOBS
+        return self.rng.random() < THROUGH_JOBS
 
     def _launch(self, who: str, job: str, op: str, config: Mapping[str, Any]) -> int:
-        assert self.launch is not None
         try:
             run_id = self.launch(job, config={"ops": {op: {"config": dict(config)}}})
         except (RigError, httpx.HTTPError) as error:

@@ -100,51 +100,22 @@ OLD_ROLE = json.dumps([cast(5, "a", BEFORE)], ensure_ascii=False)
             "is missing",
         ),
         (
-            cypher(
-                "MATCH (m:Movie {tmdb_id: 2}), (p:Person {tmdb_id: 5}) CREATE (p)-[:ACTED_IN {credit_id: 'z'}]->(m)"
-            ),
-            "the graph is the projection",
-            "is stale",
-        ),
-        (
             spoil(f"UPDATE tmdb.movies SET raw = jsonb_set(raw, '{{credits,cast}}', '{OLD_ROLE}') WHERE tmdb_id = 1"),
             "each answer is kept whole",
             f"movie/1: its first role is '{BEFORE}' in the store, TMDB says '{ROLE}'",
-        ),
-        (
-            spoil("UPDATE tmdb.movies SET raw = raw - 'credits' WHERE tmdb_id = 2"),
-            "each answer is kept whole",
-            "movie/2: 原始答案里没有演职员",
         ),
         (
             cypher(f"MATCH (:Movie {{tmdb_id: 1}})<-[e:ACTED_IN]-() SET e.character = '{BEFORE}'"),
             "the graph holds the newest role",
             f"movie/1: '{ROLE}' is not in the graph",
         ),
-        (
-            cypher(
-                "MATCH (m:Movie {tmdb_id: 1}), (p:Person {tmdb_id: 6}) "
-                f"CREATE (p)-[:ACTED_IN {{credit_id: 'z', character: '{BEFORE}'}}]->(m)"
-            ),
-            "the graph holds the newest role",
-            BEFORE,
-        ),
         (stored_only, "no change waits", "1 changes wait, 0 of them failed"),
-        (
-            spoil("UPDATE tmdb.neo4j_etl_outbox SET dead_at = now(), processed_at = NULL"),
-            "no change waits",
-            "changes were put aside",
-        ),
     ],
     ids=[
         "an edge that is missing",
-        "an edge that nobody wrote",
         "an older answer in the store",
-        "an answer without its credits",
-        "the newest role is not in the graph",
-        "an older role beside the newest",
+        "an older role in the graph",
         "a change that waits",
-        "a change that was put aside",
     ],
 )
 def test_what_is_spoiled_is_found(
