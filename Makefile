@@ -9,9 +9,9 @@
 #   make test PYTEST_ARGS="-k revert"  some of the tests
 #   make bench BENCH_ARGS="--sizes 20000 --only initialise"
 #   make bench-feeds DATA=push_times.csv.gz OUT=results
-#   make bench-tmdb BENCH_ARGS="--movies 2000"
-#   make bench-review BENCH_ARGS="--videos 900 --waiting 60 --opened 0"
-#   make bench-comments BENCH_ARGS="--comments 20000 --seconds 5"
+#   make bench-tmdb BENCH_ARGS="--set movies=2000"
+#   make bench-review BENCH_ARGS="--only review-sitting --set videos=900 --set waiting=60"
+#   make bench-comments BENCH_ARGS="--set seconds=5"
 #   make soak MINUTES=5 SYSTEMS=feeds,comments
 
 PYTHON ?= python3
@@ -30,6 +30,7 @@ SOAK_ARGS ?=
 
 COMMA := ,
 BIN := $(VENV)/bin
+BENCH := $(BIN)/python -m douban_pipeline_tests.harness.benchmarks
 CONSTRAINTS := .ci/constraints.txt
 EXTRAS ?= dev
 INSTALLED := $(VENV)/.installed-$(subst $(COMMA),+,$(EXTRAS))
@@ -49,7 +50,7 @@ help:
 	@echo "make evaluate  measure the matcher on labelled records: EVALUATE_ARGS=\"--corpus FILE --gold FILE\""
 	@echo "make bench     measure all systems in one table, the library at 170,000 and 1,700,000 videos on a real MariaDB: an hour, 10 GB"
 	@echo "make bench-feeds  replay push times through the shipped system, beside a fixed timer: some minutes"
-	@echo "make bench-tmdb  measure TMDB's store, outbox, graph and answers, on servers from wheels: some minutes"
+	@echo "make bench-tmdb  measure TMDB's store, graph and answers, on servers from wheels: some minutes"
 	@echo "make bench-review  measure reviewing in a browser beside a backfill, on MariaDB and PostgreSQL: some minutes"
 	@echo "make bench-comments  measure how fast comments are published, applied and read, on MariaDB and Redis: some minutes"
 	@echo "make soak      let all systems, or SYSTEMS, live for MINUTES ($(MINUTES)) while everything goes wrong, and audit them"
@@ -105,19 +106,19 @@ evaluate: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.tools.evaluate $(EVALUATE_ARGS)
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline_tests.harness.benchmarks $(BENCH_ARGS)
+	@$(BENCH) $(BENCH_ARGS)
 
 bench-feeds: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline_tests.harness.feeds $(if $(DATA),--data $(DATA)) --out $(OUT) $(BENCH_ARGS)
+	@$(BENCH) --only feeds --out $(OUT) --set feeds=200 --set days=4 --set peers=True $(if $(DATA),--set data=$(DATA)) $(BENCH_ARGS)
 
 bench-tmdb: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline_tests.harness.tmdb $(BENCH_ARGS)
+	@$(BENCH) --only tmdb --strict $(BENCH_ARGS)
 
 bench-review: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline_tests.harness.reviewing $(BENCH_ARGS)
+	@$(BENCH) --only review --set queue=5000 $(BENCH_ARGS)
 
 bench-comments: $(INSTALLED)
-	@$(BIN)/python -m douban_pipeline_tests.harness.comments $(BENCH_ARGS)
+	@$(BENCH) --only comments --set seconds=20 --set rate=200 --set events=20000 $(BENCH_ARGS)
 
 soak: $(INSTALLED)
 	@$(BIN)/python -m douban_pipeline_tests.harness.soak --minutes $(MINUTES) --systems '$(SYSTEMS)' $(SOAK_ARGS)

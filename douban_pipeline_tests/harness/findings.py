@@ -68,11 +68,9 @@ class _Module:
         self._functions = {each.name: each for each in ast.walk(self._tree) if isinstance(each, ast.FunctionDef)}
 
     def functions(self) -> list[ast.FunctionDef]:
-        """Return its functions."""
         return list(self._functions.values())
 
     def problems(self) -> Iterator[tuple[ast.FunctionDef, ast.Call]]:
-        """Yield each result that is no success, with its function."""
         for function in self._functions.values():
             for call in ast.walk(function):
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "CheckResult" and len(call.args) > 2:
@@ -81,7 +79,6 @@ class _Module:
                         yield function, call
 
     def texts(self, node: ast.expr, function: ast.FunctionDef, depth: int = 0) -> list[str]:
-        """Return the texts that an expression may have."""
         if depth > 8:
             return [_VARIES]
 
@@ -117,7 +114,6 @@ class _Module:
                 return [_VARIES]
 
     def _assigned(self, name: str, function: ast.FunctionDef, before: int) -> ast.expr | None:
-        """Return what a name was given last: in the function above a line, or in the module."""
         inside = [each for each in ast.walk(function) if isinstance(each, ast.Assign) and each.lineno < before]
         outside = [each for each in self._tree.body if isinstance(each, ast.Assign)]
         for scope in (inside, outside):
@@ -128,7 +124,6 @@ class _Module:
 
 
 def _given(assigned: ast.Assign, name: str) -> Iterator[ast.expr]:
-    """Yield the value that a statement assigns to a name, of several side by side, too."""
     for target in assigned.targets:
         pairs = [(target, assigned.value)]
         if isinstance(target, ast.Tuple) and isinstance(assigned.value, ast.Tuple):
@@ -142,7 +137,6 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _templated(text: str) -> str:
-    """Return a looked-up text with its fields marked so that `_filled` finds them, and no format remains."""
     return re.sub(r"\{(\w*)[^{}]*\}", r"{\1}", text)
 
 

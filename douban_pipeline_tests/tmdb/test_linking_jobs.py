@@ -11,7 +11,6 @@ import pytest
 from pydantic import SecretStr
 
 from douban_pipeline.dagster_kit.launchpad import RefusedConfigError
-from douban_pipeline.demo.stand_ins.tmdb_server import TmdbServer
 from douban_pipeline.matching import Video
 from douban_pipeline.tmdb import video_links
 from douban_pipeline.tmdb.clients.api import TmdbClient

@@ -46,13 +46,7 @@ def browser(path: str) -> Iterator[Browser]:
 
 
 def seconds_to_show(started: Browser, url: str, *, warm: bool) -> float:
-    """Return the seconds from opening an asset's page until its button *Materialize* is to be seen.
-
-    Args:
-        started: The browser.
-        url: The page.
-        warm: Whether the browser has opened it before, so that it has the UI's code.
-    """
+    """Return the seconds from opening an asset's page until its button *Materialize* is to be seen."""
     context = started.new_context(viewport={"width": 1440, "height": 900}, service_workers="block")
     try:
         context.set_default_timeout(_PATIENCE_MS)

@@ -86,7 +86,6 @@ class _Copy:
         self.run_id, self.clone, self.moment = run_id, clone, moment
 
     def rows(self, table: Table, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return ``rows`` of ``table`` without their own ids, but with the new run's."""
         stamps: dict[str, Any] = dict.fromkeys(_WRITTEN_AT.get(table, ()), self.moment.replace(tzinfo=None))
         if table is RunsTable:
             stamps |= dict.fromkeys(("start_time", "end_time"), self.moment.timestamp())

@@ -8,29 +8,127 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from decimal import Decimal
+from dataclasses import asdict, dataclass, field
 from typing import Any
+from zlib import crc32
 
-from sqlalchemy import Column, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Column, Table, delete, func, insert, select
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.demo.stand_ins.answers import douban_answer
 from douban_pipeline.douban.chain.match.rechecks import respect_current_id
-from douban_pipeline.douban.match_inputs import profile_of
+from douban_pipeline.douban.match_inputs import glimpsed_facts, profile_of, subject_facts
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
-from douban_pipeline.douban.store.states import ChangeState, ReviewStatus, VerdictState
+from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE, parse_subject
+from douban_pipeline.douban.sources.search import Hit
+from douban_pipeline.douban.store.states import VerdictState
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline.douban.writes.changes import PIPELINE, encode
-from douban_pipeline.matching import RULE_VERSION, Verdict, Video, judge
+from douban_pipeline.matching import RULE_VERSION, Subject, Verdict, Video, judge
 from douban_pipeline.matching.site_videos import video_facts
-from douban_pipeline_tests.harness.benchmarks.left_as_found import left_as_found
 from douban_pipeline_tests.harness.benchmarks.measuring import World
-from douban_pipeline_tests.harness.benchmarks.planted_works import Candidate, Searches
+from douban_pipeline_tests.harness.generated.works import known, subject_id_of, work_id_of, work_of
+
+_CANDIDATES = (2, 3, 4, 5, 5, 5, 5, 5, 6, 8)
+"""Candidates of a video: 4.8, as runs on real records left them."""
+
+_FETCHED = (1, 1, 1, 1, 1, 2, 2, 2, 3, 3)
+"""Those of them that Douban was asked about."""
+
+_START = 2
+"""First letters of a title that its neighbours in a search share."""
+
+_NEAR = range(-3, 4)
+"""Where works of one family stand, around each of them."""
+
+Work = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A subject that a search named: its work, whether Douban was asked about it, and what is known of it then."""
+
+    work: Work
+    fetched: bool
+    subject: Subject
+
+    @property
+    def douban_id(self) -> int:
+        """The subject's id."""
+        return self.subject.douban_id
+
+
+@dataclass(slots=True)
+class Searches:
+    """Names candidates for videos, from the works of all videos that are looked at together.
+
+    A video's own work comes first, if Douban knows it, then its family, then works that begin alike.
+    """
+
+    seed: int
+    vod_ids: Sequence[int]
+    _works: dict[int, Work] = field(default_factory=dict)
+    _alike: dict[str, list[int]] = field(default_factory=dict)
+    _fetched: dict[int, Subject] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look at the works of all videos."""
+        for work_id in dict.fromkeys(work_id_of(vod_id, self.seed) for vod_id in self.vod_ids):
+            if known(work_id, self.seed):
+                self._alike.setdefault(self._work(work_id)["title"][:_START], []).append(work_id)
+
+    def candidates(self, vod_id: int) -> list[Candidate]:
+        """Return the candidates of a video, those asked about first."""
+        work_id, dice = work_id_of(vod_id, self.seed), crc32(str(vod_id).encode())
+        most, asked = _CANDIDATES[dice % 10], _FETCHED[dice // 10 % 10]
+        found = list(dict.fromkeys([*self._family(work_id), *self._others(work_id, most, dice)]))[:most]
+        return [self._candidate(each, fetched=place < asked) for place, each in enumerate(found)]
+
+    def _family(self, work_id: int) -> list[int]:
+        start = self._work(work_id)["title"][:_START]
+        near = [work_id + step for step in sorted(_NEAR, key=abs) if work_id + step > 0]
+        return [each for each in near if known(each, self.seed) and self._work(each)["title"][:_START] == start]
+
+    def _others(self, work_id: int, most: int, dice: int) -> list[int]:
+        alike = self._alike.get(self._work(work_id)["title"][:_START], [])
+        if len(alike) <= most:
+            any_work = work_id_of(self.vod_ids[dice % len(self.vod_ids)], self.seed)
+            steps = range(7, 7 + 3 * most, 2)
+            return [*alike, *(each for step in steps if known(each := any_work + step, self.seed))]
+        at = dice % len(alike)
+        return [*alike[at : at + most], *alike[: max(0, at + most - len(alike))]]
+
+    def _work(self, work_id: int) -> Work:
+        if work_id not in self._works:
+            self._works[work_id] = work_of(work_id, self.seed)
+        return self._works[work_id]
+
+    def _candidate(self, work_id: int, *, fetched: bool) -> Candidate:
+        work = self._work(work_id)
+        if not fetched:
+            return Candidate(work, False, glimpsed_facts(hit_of(work)))
+        if work_id not in self._fetched:
+            douban_id = subject_id_of(work_id)
+            record = parse_subject(douban_answer(work).body, douban_id)
+            self._fetched[work_id] = subject_facts(record, hit_of(work).kind)
+        return Candidate(work, True, self._fetched[work_id])
+
+
+def hit_of(work: Work) -> Hit:
+    """Return what Douban's own suggestions say of a work."""
+    original = work.get("original_title") or ""
+    return Hit(
+        int(work["id"]),
+        title=work["title"],
+        url=f"https://movie.douban.com/subject/{work['id']}/",
+        original_title="" if original == work["title"] else original,
+        year=work.get("year"),
+        kind="tv" if work.get("kind") == "tv" else "",
+        episodes=work.get("episodes"),
+    )
+
 
 RUN = "planted"
 """The run that all of it is said to be of."""
@@ -111,7 +209,6 @@ class _Snapshots:
         self._rows: list[dict[str, Any]] = []
 
     def of(self, candidate: Candidate) -> int:
-        """Return the answer about a candidate."""
         if candidate.douban_id not in self._ids:
             self._last += 1
             self._ids[candidate.douban_id] = self._last
@@ -122,7 +219,6 @@ class _Snapshots:
         return self._ids[candidate.douban_id]
 
     def put(self) -> int:
-        """Put them in; return how many."""
         count = len(self._rows)
         if count:
             with self._services.engine.begin() as connection:
@@ -204,86 +300,6 @@ def _candidate_rows(
         }
         for each in verdict.candidates
     ]
-
-
-@contextmanager
-def planted_changes(world: World, vod_ids: Sequence[int], *, writes: int = 1) -> Iterator[str]:
-    """Have ``vod_ids`` linked and synced by the machine, in so many writes each; give the batch of the last of them.
-
-    The CMS holds what was last written, the log all of it. Afterwards all is as it was found.
-    """
-    services, tables, now = world.services, world.services.tables, world.services.clock.now()
-    searches, vod = Searches(world.seed, vod_ids), world.services.cms.vod
-    with left_as_found(services, vod_ids):
-        for start in range(0, len(vod_ids), _PIECE):
-            with reading(services.engine) as connection:
-                rows = services.cms.rows(connection, vod_ids[start : start + _PIECE])
-            changes: list[dict[str, Any]] = []
-            written: list[dict[str, Any]] = []
-            for vod_id, row in rows.items():
-                held, last = _columns(row), {}
-                for number in range(1, writes + 1):
-                    new = _written(searches, vod_id, number)
-                    changes.append(_change_row(vod_id, held, new, f"{RUN}-{number}", now))
-                    held = last = new
-                written.append({"at": vod_id, **{f"new_{name}": value for name, value in last.items()}})
-            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in _COLUMNS}
-            linked: dict[str, Any] = {"vod_douban_id": bindparam("new_vod_douban_id")}
-            with services.engine.begin() as connection:
-                connection.execute(update(vod).where(vod.c.vod_id == bindparam("at")).values(values), written)
-                mine = update(tables.video).where(tables.video.c.vod_id == bindparam("at"))
-                connection.execute(mine.values({**linked, **_LINKED}), written)
-                connection.execute(insert(tables.log), changes)
-            world.say(f"{start + len(rows):,} of {len(vod_ids):,} videos written")
-        yield f"{RUN}-{writes}"
-
-
-_COLUMNS = ("vod_douban_id", "vod_douban_score", "vod_director", "vod_actor")
-_LINKED = {
-    "douban_id_source": "auto",
-    "douban_review_status": str(ReviewStatus.CONFIRMED),
-    "douban_id_confidence": 96.0,
-}
-
-
-def _columns(row: Any) -> dict[str, Any]:
-    return {name: row[name] for name in _COLUMNS}
-
-
-def _written(searches: Searches, vod_id: int, number: int) -> dict[str, Any]:
-    """Return what the write of that number put into a video: the link and the people, and a score that moves."""
-    found = searches.candidates(vod_id)
-    subject = found[0].subject if found else None
-    people = subject.actors if subject else ()
-    return {
-        "vod_douban_id": subject.douban_id if subject else 20_000_000 + vod_id,
-        "vod_douban_score": Decimal(50 + (vod_id + number) % 40) / 10,
-        "vod_director": ",".join(subject.directors if subject else ())[:200],
-        "vod_actor": ",".join(people)[:200],
-    }
-
-
-def _change_row(vod_id: int, old: dict[str, Any], new: dict[str, Any], batch_id: str, now: Any) -> dict[str, Any]:
-    before = {"douban_id_source": "", "douban_review_status": str(ReviewStatus.NOT_FOUND), "douban_id_confidence": None}
-    return {
-        "vod_id": vod_id,
-        "shard": shard_of(vod_id),
-        "action": "sync",
-        "old_values": encode(old),
-        "new_values": encode(new),
-        "state_old": encode({"vod_douban_id": old["vod_douban_id"], **before}),
-        "state_new": encode({"vod_douban_id": new["vod_douban_id"], **_LINKED}),
-        "reason": "同步豆瓣资料",
-        "score": 96.0,
-        "operator": PIPELINE,
-        "batch_id": batch_id,
-        "run_id": RUN,
-        "owner": "",
-        "rule_version": RULE_VERSION,
-        "state": str(ChangeState.APPLIED),
-        "prepared_at": now,
-        "applied_at": now,
-    }
 
 
 def _key(table: Table) -> Column[int]:

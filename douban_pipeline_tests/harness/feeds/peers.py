@@ -70,7 +70,6 @@ def superfeedr(items: Sequence[float], known: int, now: float, *, share: float, 
 
 
 def _gap(items: Sequence[float], known: int) -> float | None:
-    """Return the mean gap of the entries that a feed lists."""
     listed = min(known, SHOWN)
     return (items[known - 1] - items[known - listed]) / (listed - 1) if listed > 1 else None
 
@@ -80,12 +79,11 @@ def replay(trial: Trial, wait: Wait, phases: int = 1) -> Course:
     random = np.random.default_rng(_SEED)
     found = [_replay(trial, wait, random) for _ in range(phases)]
     delays = [np.concatenate(each) for each in zip(*(course.delays for course in found), strict=True)]
-    polls, hits = (np.mean([getattr(course, name) for course in found], axis=0) for name in ("polls", "hits"))
-    return Course(polls, hits, delays)
+    return Course(np.mean([course.polls for course in found], axis=0), delays)
 
 
 def _replay(trial: Trial, wait: Wait, random: np.random.Generator) -> Course:
-    polls, hits = np.zeros(len(trial.tests)), np.zeros(len(trial.tests))
+    polls = np.zeros(len(trial.tests))
     delays = []
     for row, (given, pushes) in enumerate(zip(trial.items, trial.tests, strict=True)):
         items, waiting = given.tolist(), pushes.tolist()
@@ -95,12 +93,11 @@ def _replay(trial: Trial, wait: Wait, random: np.random.Generator) -> Course:
             polls[row] += 1
             found = bisect_right(waiting, now)
             late += [now - each for each in waiting[done:found]]
-            hits[row] += found > done
             done = found
             now += wait(items, bisect_right(items, now), now)
         late += [trial.end - each for each in waiting[done:]]
         delays.append(np.array(late))
-    return Course(polls, hits, delays)
+    return Course(polls, delays)
 
 
 DEFAULTS: dict[str, Wait] = {
@@ -133,14 +130,7 @@ def _shares(share: float, free: float) -> Wait:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The settings of a rule: one of some values, and a number of which larger ones mean fewer polls.
-
-    Attributes:
-        wait: The rule, by value and number.
-        values: The values.
-        least: The smallest number that is tried.
-        most: The largest.
-    """
+    """The settings of a rule: one of some values, and a number of which larger ones mean fewer polls."""
 
     wait: Callable[[float, float], Wait]
     values: Sequence[float]
@@ -175,7 +165,6 @@ def at_best(trial: Trial, budget: float) -> Iterator[tuple[str, float, Course]]:
 
 
 def _at_budget(trial: Trial, family: Family, value: float, budget: float) -> Wait | None:
-    """Return the rule with a value where it makes as many polls as are set; None if no number does."""
     low, high = family.least, family.most
     wanted = budget * trial.days * len(trial.tests)
     for _ in range(22):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,7 @@ _PHASES = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The feeds of a replay.
-
-    Attributes:
-        items: The times of all items of each feed, several of one push included.
-        history: Those before the test.
-        tests: The distinct pushes of the test.
-        start: When the test begins.
-        end: When it ends.
-    """
+    """The feeds of a replay."""
 
     items: Sequence[Floats]
     history: Sequence[Floats]
@@ -63,11 +55,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a policy did in a test, by feed: polls, those that found something, and how late each push was found, in
-    seconds; one that was not found by the end counts as found then."""
+    """What a policy did in a test, by feed: polls, and how late each push was found, in seconds; one that was not found
+    by the end counts as found then."""
 
     polls: Floats
-    hits: Floats
     delays: Sequence[Floats]
 
 
@@ -83,10 +74,7 @@ class Measured:
     budget: float
     polls_per_day: float
     mean_minutes: float
-    p50_minutes: float
     p95_minutes: float
-    p99_minutes: float
-    hit_rate: float
     feeds: int
     pushes: int
     timer_mean_minutes: float = 0.0
@@ -97,23 +85,13 @@ class Measured:
     def of(
         cls, policy: str, budget: float, course: Course, trial: Trial, chosen: NDArray[np.bool_] | None = None
     ) -> Measured:
-        """Return what a policy came to for all feeds, or for those of a group.
-
-        Args:
-            policy: Its name.
-            budget: Polls a feed and day that were set; 0 for none.
-            course: What it did.
-            trial: The feeds.
-            chosen: The feeds that are looked at; None for all.
-        """
+        """Return what a policy came to for all feeds, or for those ``chosen``; ``budget`` 0: none was set."""
         rows = np.flatnonzero(np.ones(len(trial.tests), dtype=bool) if chosen is None else chosen)
         minutes = np.concatenate([course.delays[int(row)] for row in rows]) / 60
-        polls = float(course.polls[rows].sum())
-        p50, p95, p99 = np.percentile(minutes, [50, 95, 99])
-        shares = polls / len(rows) / trial.days, float(course.hits[rows].sum()) / max(polls, 1)
-        delays = float(minutes.mean()), float(p50), float(p95), float(p99)
+        polls = float(course.polls[rows].sum()) / len(rows) / trial.days
+        delays = float(minutes.mean()), float(np.percentile(minutes, 95))
         group = "all" if chosen is None else "known"
-        return cls(policy, budget, shares[0], *delays, shares[1], len(rows), len(minutes), group=group)
+        return cls(policy, budget, polls, *delays, len(rows), len(minutes), group=group)
 
     def beside_a_timer(self, trial: Trial) -> Measured:
         """Return it beside a fixed timer that makes as many polls of the same feeds."""
@@ -122,10 +100,6 @@ class Measured:
         return replace(
             self, timer_mean_minutes=float(minutes.mean()), timer_p95_minutes=float(np.percentile(minutes, 95))
         )
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as results keep it."""
-        return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
 def timer_delays(trial: Trial, polls_per_day: float, chosen: NDArray[np.bool_] | None = None) -> Floats:

@@ -32,7 +32,7 @@ from douban_pipeline.feeds.store import sources, stats
 from douban_pipeline.feeds.store.entries import store_entries
 from douban_pipeline.feeds.store.migrations import TREE
 from douban_pipeline.feeds.store.tables import entry, poll
-from douban_pipeline.feeds.types import Entry, FetchedFeed, PollOutcome, Source, SourceKind
+from douban_pipeline.feeds.types import Entry, FetchedFeed, Source, SourceKind
 from douban_pipeline_tests.harness.feeds.replay import SHOWN, Course, Trial
 
 SETTLING = 2
@@ -88,14 +88,7 @@ class ReplayServices(FeedsServices):
 
 
 def replay_shipped(profile: str, trial: Trial, budget: float = 0.0, settling: int = SETTLING) -> Course:
-    """Return what an operator gets who sets a profile.
-
-    Args:
-        profile: ``plan`` or ``budget``.
-        trial: The feeds.
-        budget: Polls a source and day that are set, in profile budget.
-        settling: Days before the test in which it runs already.
-    """
+    """Return what an operator gets who sets profile ``plan``, or ``budget`` with so many polls a source and day."""
     settings: dict[str, Any] = {"profile": profile, **({"polls_per_source_per_day": budget} if budget else {})}
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
@@ -143,12 +136,9 @@ def _live(services: ReplayServices, clock: ReplayClock, end: float) -> None:
 
 
 def _course(services: ReplayServices, trial: Trial, ids: Sequence[str]) -> Course:
-    """Return polls and delays of the test, from the tables."""
     with reading(services.engine) as connection:
         counts = connection.execute(
-            select(poll.c.source_id, poll.c.outcome, func.count())
-            .where(poll.c.at >= trial.start)
-            .group_by(poll.c.source_id, poll.c.outcome)
+            select(poll.c.source_id, func.count()).where(poll.c.at >= trial.start).group_by(poll.c.source_id)
         ).all()
         found = {
             (source_id, guid): found_at
@@ -157,12 +147,11 @@ def _course(services: ReplayServices, trial: Trial, ids: Sequence[str]) -> Cours
             )
         }
     rows = {each: row for row, each in enumerate(ids)}
-    polls, hits = np.zeros(len(ids)), np.zeros(len(ids))
-    for source_id, outcome, count in counts:
-        polls[rows[source_id]] += count
-        hits[rows[source_id]] += count if outcome == PollOutcome.HIT.value else 0
+    polls = np.zeros(len(ids))
+    for source_id, count in counts:
+        polls[rows[source_id]] = count
     delays = [
         np.array([max(found.get((each, f"{moment:.0f}"), trial.end) - moment, 0.0) for moment in times])
         for each, times in zip(ids, trial.tests, strict=True)
     ]
-    return Course(polls, hits, delays)
+    return Course(polls, delays)

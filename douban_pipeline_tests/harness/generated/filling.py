@@ -1,47 +1,71 @@
-"""Filling a database with a generated library: the CMS's real tables, 1.7 million videos in some minutes."""
+"""A generated library in a database: rows as the CMS stores them, 1.7 million videos in some minutes on MariaDB."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import re
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from concurrent.futures import Future, ProcessPoolExecutor
+from datetime import datetime
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
-from douban_pipeline.demo.cms_schema import checked_prefix, default_types
+from douban_pipeline.demo.cms_schema import VOD_COLUMNS, checked_prefix, default_types
 from douban_pipeline.demo.library import LibraryError, create_library
-from douban_pipeline_tests.harness.generated.stored import (
-    COLUMNS,
-    FIELD_END,
-    LINE_END,
-    stored_of,
-    write_file,
-)
+from douban_pipeline_tests.harness.generated.videos import COLUMNS as GIVEN
 from douban_pipeline_tests.harness.generated.videos import video_of
 
 Progress = Callable[[str], None]
-"""Is told, in a sentence, what is being done."""
-
 _CHUNK = 25_000
 """Videos of one file, some 75 MB; twice as many files as there are processes lie on the disk at once."""
-
 _ALONE = 5_000
 """So many are quicker made by this process alone."""
-
 _INSERTED = 500
 """Videos of one transaction where rows are inserted."""
-
-_SAMPLED = 48
-"""Videos that are looked at to tell whose library it is."""
-
 _SORT_BUFFER = 256 << 20
 
-_PACKAGES = Path(__file__).parents[3]
+FIELD_END, LINE_END = "\x1f", "\x1e"
+"""Neither is ever in a row, so that nothing in the file has to be escaped."""
+
+_FALLBACKS = {
+    column.name: column.fallback
+    for column in VOD_COLUMNS
+    if column.name in GIVEN or (column.default is None and not column.nullable)
+}
+
+COLUMNS = tuple(_FALLBACKS)
+"""What a row has, in this order: what generated videos have, and what has no default; the rest is the table's."""
+
+_WIDTHS = tuple((column.name, column.width) for column in VOD_COLUMNS if column.width and column.name in GIVEN)
+_SPECIAL = re.compile("[&<>\"']").search
+_ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;", ord("'"): "&#039;"}
+
+
+def stored_of(vod_id: int, seed: int, now: datetime) -> dict[str, Any]:
+    """Return :data:`COLUMNS` of a video, short text escaped and cut as `demo.library.escape_as_cms` does."""
+    row = _FALLBACKS | video_of(vod_id, seed, now)
+    for name, width in _WIDTHS:
+        text = row[name]
+        if text:
+            if _SPECIAL(text):
+                row[name] = text = text.translate(_ENTITIES)
+            if len(text) > width:
+                row[name] = text[:width]
+    return row
+
+
+def write_file(path: Path, vod_ids: range, seed: int, now: datetime) -> Path:
+    """Write rows for `LOAD DATA`."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for vod_id in vod_ids:
+            file.write(FIELD_END.join(map(str, stored_of(vod_id, seed, now).values())) + LINE_END)
+    return path
 
 
 def fill(
@@ -52,110 +76,35 @@ def fill(
     now: datetime,
     prefix: str = "mac_",
     progress: Progress = lambda _: None,
-) -> int:
-    """Create the CMS's tables, put the videos 1 to ``count`` in, and return how many were missing.
+) -> None:
+    """Create the CMS's tables in an empty database, and put the videos 1 to ``count`` in.
 
-    Safe to repeat: a complete library of this size and seed is left alone, whatever was written to its metadata
-    since; one that was left half made, or has lost videos, gets the rest. On MariaDB and MySQL the rows are loaded
-    from files that other processes write, with the indexes built at the end, if the server allows it
+    Rows are loaded from files that other processes write, with the indexes built at the end, if the server allows it
     (``local_infile``); elsewhere they are inserted.
 
-    Args:
-        engine: Where to: SQLite, MariaDB or MySQL.
-        count: How many videos.
-        seed: What they are generated from.
-        now: The time their ages are counted to; does not matter for what is there already.
-        prefix: Table prefix.
-        progress: Is told what is being done.
-
     Raises:
-        LibraryError: The table holds videos that are not of this library, or the server did not take ours as they are.
-        ValueError: ``count`` is below 1, or the prefix is none.
+        LibraryError: The server did not take our videos as they are.
     """
-    if count < 1:
-        raise ValueError(f"a library of {count} videos cannot be made")
     table = f"{checked_prefix(prefix)}vod"
-    present = _present(engine, table, count, seed, now)
-    if not present:
-        # The types come first: where a video is, all types are.
-        create_library(engine, [], default_types(), prefix=prefix)
-    gaps = list(_gaps(engine, table, count)) if present < count else []
-    missing = sum(map(len, gaps))
-    mysql = engine.dialect.name in ("mysql", "mariadb")
-    if missing:
-        progress(f"{missing:,} of {count:,} videos are missing and are made")
-        if mysql and _may_load(engine):
-            # Most of the work is in the indexes: row by row for a few, sorted at the end for many.
-            _load(engine, table, gaps, seed, now, progress, sorted_after=missing > present // 4)
-        else:
-            if mysql:
-                progress("the server's local_infile is OFF: rows are inserted, which takes several times as long")
-            _insert(engine, table, gaps, seed, now, progress)
-    if mysql:
+    create_library(engine, [], default_types(), prefix=prefix)
+    chunks = [range(start, min(start + _CHUNK, count + 1)) for start in range(1, count + 1, _CHUNK)]
+    if _may_load(engine):
+        _load(engine, table, chunks, seed, now, progress)
         _build_indexes(engine, table, progress)
-    return missing
-
-
-def _present(engine: sa.Engine, table: str, count: int, seed: int, now: datetime) -> int:
-    """Return how many videos of this library there are.
-
-    Raises:
-        LibraryError: There are others.
-    """
-    if not sa.inspect(engine).has_table(table):
-        return 0
-    vod = sa.table(table, sa.column("vod_id"), sa.column("vod_play_url"))
-    with engine.connect() as connection:
-        totals = sa.select(sa.func.count(), sa.func.min(vod.c.vod_id), sa.func.max(vod.c.vod_id)).select_from(vod)
-        present, first, last = connection.execute(totals).one()
-        if not present:
-            return 0
-        wanted = {1 + (count - 1) * n // (_SAMPLED - 1) for n in range(_SAMPLED)} | {first, last}
-        sample = connection.execute(sa.select(vod).where(vod.c.vod_id.in_(sorted(wanted)))).all()
-    # Play links follow from id and seed, and nobody but a collector ever changes them.
-    own = sum(row.vod_play_url == video_of(row.vod_id, seed, now)["vod_play_url"] for row in sample)
-    if last > count or 2 * own < len(sample):
-        raise LibraryError(
-            f"{table} in {engine.url.render_as_string(hide_password=True)} holds other videos than those of a library "
-            f"of {count:,} with seed {seed}: nothing was inserted; choose an empty database"
-        )
-    return int(present)
-
-
-def _gaps(engine: sa.Engine, table: str, count: int) -> Iterator[range]:
-    """Yield the ids from 1 to ``count`` that are not there."""
-    key: sa.ColumnElement[int] = sa.column("vod_id")
-    query = sa.select(key).select_from(sa.table(table)).order_by(key)
-    expected = 1
-    with engine.connect() as connection:
-        while expected <= count:
-            found = connection.execute(query.where(key >= expected).limit(20_000)).scalars().all()
-            for vod_id in found:
-                if vod_id > expected:
-                    yield range(expected, vod_id)
-                expected = vod_id + 1
-            if not found:
-                yield range(expected, count + 1)
-                return
+    else:
+        progress("rows are inserted, which takes several times as long as loading them (local_infile)")
+        _insert(engine, table, count, seed, now, progress)
 
 
 def _may_load(engine: sa.Engine) -> bool:
+    if engine.dialect.name not in ("mysql", "mariadb"):
+        return False
     with engine.connect() as connection:
         return bool(connection.exec_driver_sql("SELECT @@GLOBAL.local_infile").scalar())
 
 
-def _load(
-    engine: sa.Engine,
-    table: str,
-    gaps: Sequence[range],
-    seed: int,
-    now: datetime,
-    progress: Progress,
-    *,
-    sorted_after: bool,
-) -> None:
-    chunks = [gap[start : start + _CHUNK] for gap in gaps for start in range(0, len(gap), _CHUNK)]
-    total, done = sum(map(len, gaps)), 0
+def _load(engine: sa.Engine, table: str, chunks: Sequence[range], seed: int, now: datetime, progress: Progress) -> None:
+    total, done = sum(map(len, chunks)), 0
     loader = sa.create_engine(engine.url, connect_args={"local_infile": True, "charset": "utf8mb4"})
     statement = (
         f"LOAD DATA LOCAL INFILE %s INTO TABLE `{table}` CHARACTER SET utf8mb4 "
@@ -164,8 +113,7 @@ def _load(
     )
     try:
         with loader.connect() as connection, tempfile.TemporaryDirectory(prefix="generated-library-") as folder:
-            if sorted_after:
-                connection.exec_driver_sql(f"ALTER TABLE `{table}` DISABLE KEYS")
+            connection.exec_driver_sql(f"ALTER TABLE `{table}` DISABLE KEYS")
             for path, size in _files(chunks, seed, now, Path(folder)):
                 taken = connection.exec_driver_sql(statement, (str(path),)).rowcount
                 warning = connection.exec_driver_sql("SHOW WARNINGS LIMIT 1").first()
@@ -181,54 +129,33 @@ def _load(
 
 
 def _files(chunks: Sequence[range], seed: int, now: datetime, folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield a file for each chunk, made by other processes while the one before is loaded."""
-    if sum(map(len, chunks)) <= _ALONE:
-        for chunk in chunks:
-            path = folder / f"{chunk[0]}"
-            write_file(path, chunk, seed, now)
-            yield path, len(chunk)
+    if len(chunks) == 1 and len(chunks[0]) <= _ALONE:
+        yield write_file(folder / "1", chunks[0], seed, now), len(chunks[0])
         return
     workers = min(4, os.cpu_count() or 1)
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = iter(chunks)
-        running = []
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting, running = iter(chunks), deque[tuple[Future[Path], int]]()
 
-        def begin() -> None:
-            for chunk in waiting:
-                running.append((chunk, pool.submit(_write_elsewhere, folder / f"{chunk[0]}", chunk, seed, now)))
-                return
+        def begin(most: int) -> None:
+            for chunk in islice(waiting, most):
+                running.append((pool.submit(write_file, folder / f"{chunk[0]}", chunk, seed, now), len(chunk)))
 
-        for _ in range(2 * workers - 1):
-            begin()
+        begin(2 * workers)
         while running:
-            chunk, made = running.pop(0)
+            made, size = running.popleft()
             path = made.result()
-            begin()
-            yield path, len(chunk)
+            begin(1)
+            yield path, size
 
 
-def _write_elsewhere(path: Path, chunk: range, seed: int, now: datetime) -> Path:
-    arguments = (chunk[0], chunk[-1], seed, int(now.astimezone(UTC).timestamp()), path)
-    command = [sys.executable, "-m", "douban_pipeline_tests.harness.generated.stored", *map(str, arguments)]
-    search = os.pathsep.join(filter(None, (str(_PACKAGES), os.environ.get("PYTHONPATH"))))
-    environment = os.environ | {"PYTHONPATH": search}
-    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if made.returncode:
-        raise RuntimeError(f"the videos {chunk[0]} to {chunk[-1]} could not be made: {made.stderr[-2000:]}")
-    return path
-
-
-def _insert(engine: sa.Engine, table: str, gaps: Sequence[range], seed: int, now: datetime, progress: Progress) -> None:
+def _insert(engine: sa.Engine, table: str, count: int, seed: int, now: datetime, progress: Progress) -> None:
     statement = sa.insert(sa.table(table, *(sa.column(name) for name in COLUMNS)))
-    total, done = sum(map(len, gaps)), 0
-    for gap in gaps:
-        for start in range(0, len(gap), _INSERTED):
-            part = gap[start : start + _INSERTED]
-            with engine.begin() as connection:
-                connection.execute(statement, [stored_of(vod_id, seed, now) for vod_id in part])
-            before, done = done, done + len(part)
-            if before // 10_000 < done // 10_000:
-                progress(f"{done:,} of {total:,} videos inserted")
+    for start in range(1, count + 1, _INSERTED):
+        part = range(start, min(start + _INSERTED, count + 1))
+        with engine.begin() as connection:
+            connection.execute(statement, [stored_of(vod_id, seed, now) for vod_id in part])
+        if start // 10_000 < part[-1] // 10_000:
+            progress(f"{part[-1]:,} of {count:,} videos inserted")
 
 
 def _build_indexes(engine: sa.Engine, table: str, progress: Progress) -> None:

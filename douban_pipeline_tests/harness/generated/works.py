@@ -7,13 +7,22 @@ site has videos whose nearest subject is a wrong one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from douban_pipeline_tests.harness.generated import titles
-from douban_pipeline_tests.harness.generated.draws import SPAN, Draw, draws, picked, shares, single
-from douban_pipeline_tests.harness.generated.people import cast
-from douban_pipeline_tests.harness.generated.prose import MOST, synopsis
-from douban_pipeline_tests.harness.generated.words import listed
+from douban_pipeline_tests.harness.generated import text
+from douban_pipeline_tests.harness.generated.text import (
+    MOST,
+    SPAN,
+    Draw,
+    cast,
+    draws,
+    listed,
+    picked,
+    shares,
+    single,
+    synopsis,
+)
 
 LAST_YEAR = 2026
 """No work is newer."""
@@ -75,16 +84,7 @@ _RELATIONS = {
 
 
 class Work(NamedTuple):
-    """A work with what Douban's entry does not say.
-
-    Attributes:
-        subject: The entry, as `work_of` returns it.
-        kind: ``film``, ``series``, ``short`` (a series of minutes), ``variety`` or ``animation``.
-        country: ``cn``, ``jp``, ``kr`` or ``en``.
-        base: Its name without a number.
-        number: Its season or part; None for the only one and for the first, which Douban does not number.
-        counted: What is counted: ``season`` or ``number``; anything else where nothing is.
-    """
+    """A work with what Douban's entry does not say."""
 
     subject: dict[str, Any]
     kind: str
@@ -97,12 +97,6 @@ class Work(NamedTuple):
 def subject_id_of(work_id: int) -> int:
     """Return the Douban id of a work; ids between those of two works are nobody's."""
     return 20_000_000 + 7 * work_id
-
-
-def work_of_subject(douban_id: int) -> int | None:
-    """Return the work that has a Douban id, None if there cannot be one."""
-    work_id, rest = divmod(douban_id - 20_000_000, 7)
-    return work_id if work_id > 0 and not rest else None
 
 
 def work_id_of(vod_id: int, seed: int) -> int:
@@ -118,6 +112,12 @@ def work_id_of(vod_id: int, seed: int) -> int:
 def known(work_id: int, seed: int) -> bool:
     """Say whether Douban has an entry of the work; nine of ten have one."""
     return single(2, seed, work_id) >= 6554
+
+
+def subjects_of(videos: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield what Douban knows of the works behind videos 1 to ``videos``, each work once."""
+    works = dict.fromkeys(work_id_of(vod_id, seed) for vod_id in range(1, videos + 1))
+    return (work_of(work_id, seed) for work_id in works if known(work_id, seed))
 
 
 def work_of(work_id: int, seed: int) -> dict[str, Any]:
@@ -146,8 +146,8 @@ def make(work_id: int, seed: int) -> Work:
     region = picked(_REGIONS[kind], family)
     country = _COUNTRIES.get(region, "en")
     relation = picked(_RELATIONS[kind], family) if size > 1 else (family(), "")[1]
-    base = titles.name(family, kind, country)
-    original = titles.native(family, country)
+    base = text.name(family, kind, country)
+    original = text.native(family, country)
     first_year, step = _years(family, relation, size)
     directors = cast(family, country, 2)[: 1 + (family() < 9000)]
     actors = cast(family, country, 8)[: 3 + (family() * 6 >> 16)]
@@ -157,7 +157,7 @@ def make(work_id: int, seed: int) -> Work:
     serial = kind != "film"
     number = member + 1 if member and relation in ("season", "number", "movie") else None
     title, own_original = base, original
-    director_stays, guests, tail, other_tail = own(), own(), titles.subtitle(own), titles.latin(own)
+    director_stays, guests, tail, other_tail = own(), own(), text.subtitle(own), text.latin(own)
     if member and relation == "remake":
         directors, actors = cast(own, country, 1), cast(own, country, 5)
     elif member:
@@ -202,7 +202,6 @@ def make(work_id: int, seed: int) -> Work:
 
 
 def _years(draw: Draw, relation: str, size: int) -> tuple[int, int]:
-    """Return the first member's year and the years between members: most of the last 25, more lately."""
     place, gap = draw() / SPAN, draw()
     step = 6 + (gap * 12 >> 16) if relation == "remake" else 1 + (gap * 3 >> 16)
     back = 26 * place * place if gap & 15 else 20 + 55 * place
@@ -212,7 +211,7 @@ def _years(draw: Draw, relation: str, size: int) -> tuple[int, int]:
 def _member_title(relation: str, base: str, original: str, number: int, tail: str, other_tail: str) -> tuple[str, str]:
     if relation == "season":
         return (
-            f"{base} 第{titles.counted(number)}季",
+            f"{base} 第{text.counted(number)}季",
             f"{original} Season {number}" if original and original.isascii() else original,
         )
     if relation == "movie":
@@ -249,5 +248,5 @@ def _aka(draw: Draw, title: str, other: str, country: str) -> list[str]:
         return []
     found = [] if country == "en" else [other]
     if some > 48000:
-        found.append(f"{title}(港)" if first & 1 else titles.name(iter([first, second] * 3).__next__, "film", "cn"))
+        found.append(f"{title}(港)" if first & 1 else text.name(iter([first, second] * 3).__next__, "film", "cn"))
     return [name for name in found if name != title]

@@ -46,14 +46,7 @@ _READY = """() => {
 
 @dataclass(slots=True)
 class Sitting:
-    """What a reviewer did.
-
-    Attributes:
-        chosen: When each video was decided, by unix seconds.
-        keys: Keys pressed.
-        milliseconds: From each key to the frame that follows.
-        scripts: Of these, what the page's own scripts took before the browser drew.
-    """
+    """What a reviewer did."""
 
     chosen: dict[int, float] = field(default_factory=dict)
     keys: int = 0
@@ -68,15 +61,7 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True)
 class Openings:
-    """A long queue, opened some times in a browser: the first time of a service that was just started.
-
-    Attributes:
-        waiting: Videos in the queue.
-        sitting: What was then decided among them.
-        seconds: Until the first card could be decided, by opening.
-        cpu: Processor seconds of the service.
-        sent: Bytes that the browser was sent, without pictures.
-    """
+    """A long queue, opened some times in a browser: the first time of a service that was just started."""
 
     waiting: int
     sitting: Sitting
@@ -96,13 +81,6 @@ def review(
     """Decide about the cards as they come: the right candidate by its number, with Shift if it is linked; none by `r`.
 
     A card that stays and warns is meant nevertheless: `w` where the site's lock refuses it, else `d`.
-
-    Args:
-        page: The sheet, signed, as it opens.
-        truth: The right subject of each video.
-        count: About how many videos.
-        pace: Least seconds from one choice to the next.
-        between: Called after each video with how many there were.
     """
     sitting = Sitting()
     page.wait_for_function(_FIRST, timeout=_MOST_WAITED)

@@ -26,17 +26,15 @@ from douban_pipeline.douban.store.states import ReviewStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import shard_of
 from douban_pipeline.douban.store.videos import fingerprint
-from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS
+from douban_pipeline_tests.harness.benchmarks.stack import CHAIN_ASSETS
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
 from douban_pipeline_tests.harness.generated.filling import fill
 from douban_pipeline_tests.harness.generated.videos import work_id_of
-from douban_pipeline_tests.harness.generated.works import subject_id_of
+from douban_pipeline_tests.harness.generated.works import subject_id_of, subjects_of
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, DagsterStack, free_port
 from douban_pipeline_tests.harness.rig.databases import MARIADB, scratch_database
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Part, Process, RigError, only_these
 from douban_pipeline_tests.harness.soak.upstream import DistantReplay
-from douban_pipeline_tests.harness.soak.world import only_these, subjects_of
 
 SEED = 1
 START_SECONDS = 60.0
@@ -64,32 +62,14 @@ _JUDGING = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a world is.
-
-    Attributes:
-        videos: In the library.
-        waiting: Of these, how many wait for a person.
-    """
+    """Videos in the library, and how many of them wait for a person."""
 
     videos: int
     waiting: int
 
 
 class ReviewWorld(Part):
-    """A library of which some videos wait, and everything that runs beside it; use it as a context manager.
-
-    Attributes:
-        services: The pipeline's ground floor as this process uses it.
-        stack: Dagster, None where it is not wanted.
-        service: The process of ``douban-pipeline serve``.
-        url: Where the served sheet is.
-
-    Args:
-        size: How large it is.
-        scratch: An empty folder.
-        dagster: Whether Dagster runs.
-        say: Told what is being done.
-    """
+    """A library of which some videos wait, the service, and Dagster where it is wanted; see `Part`."""
 
     services: Services
     service: Process
@@ -175,12 +155,6 @@ class ReviewWorld(Part):
         counts = Counter(run.status.value for run in runs)
         return ", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "none"
 
-    def wait_again(self, count: int) -> None:
-        """Let videos wait that do not, with verdicts of those that do, until ``count`` wait."""
-        missing = count - len(self.waiting())
-        if missing > 0:
-            self._copy(missing)
-
     def stop(self) -> None:
         """Stop everything and drop the databases; safe to repeat."""
         self._closing.close()
@@ -208,7 +182,6 @@ class ReviewWorld(Part):
             self._copy(size.waiting - MOST_JUDGED)
 
     def _judge(self, wanted: int) -> None:
-        """Have the chain judge videos, with a line of confirmation that none reaches, until so many wait."""
         services, video = self.services, self.services.tables.video
         later = services.clock.now() + _LATER
         with services.engine.begin() as connection:

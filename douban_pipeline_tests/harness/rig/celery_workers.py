@@ -62,15 +62,7 @@ class Host(Protocol):
 
 
 class CeleryWorkers:
-    """Workers on a queue of their own; give `changes` and `environment` to the stack, then start it, then them.
-
-    Args:
-        broker: Address of the broker.
-        backend: Where states of tasks are kept; the broker's address, where it is a Redis.
-        silent_seconds: After how much silence a run is failed.
-        monitoring: Changes of `run_monitoring`.
-        concurrency: Changes of `concurrency`.
-    """
+    """Workers on a queue of their own; give `changes` and `environment` to the stack, then start it, then them."""
 
     def __init__(
         self,
@@ -141,7 +133,6 @@ class CeleryWorkers:
                 redis.delete(f"_kombu.binding.{self.queue}", f"_kombu.binding_permanent.{self.queue}")
 
     def __enter__(self) -> Self:
-        """Return self: workers are started one by one."""
         return self
 
     def __exit__(

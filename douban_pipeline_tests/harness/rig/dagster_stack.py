@@ -25,8 +25,7 @@ from sqlalchemy import URL
 from douban_pipeline.dagster_kit.runs import set_pool_limits
 from douban_pipeline.douban.resources import POOL_LIMITS
 from douban_pipeline_tests.harness.rig.databases import POSTGRES, scratch_database
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Part, Process, RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 START_SECONDS = 300.0
@@ -64,27 +63,7 @@ def reserved_port() -> socket.socket:
 
 
 class DagsterStack(Part):
-    """Dagster's processes over an instance of their own.
-
-    Attributes:
-        home: Its `DAGSTER_HOME`.
-        environment: What every process of it gets as its environment.
-        codes: Its code servers, by location.
-        code, daemon, webserver: Its processes; one that is not wanted is never started. ``code`` is the first of
-            ``codes``.
-
-    Args:
-        home: Folder for its instance and logs; `dagster.yaml` and `workspace.yaml` are written there.
-        settings: Environment of the pipeline (`DOUBAN_PIPELINE_…`), added to what a process needs to run at all.
-        storage: ``sqlite`` uses the project's `dagster.yaml`, ``postgres`` that of `deploy/` with a database of its
-            own, dropped at the end.
-        server: The PostgreSQL that its database is made on; that of the tests if not given.
-        changes: Top-level keys of `dagster.yaml` to put in place of the file's.
-        daemon, webserver: Whether these are wanted.
-        locations: The module of each code location; Douban's alone if not given.
-        own: Variables of single code servers, put over those of all.
-        pools: Limits of the locations' pools.
-    """
+    """Dagster's processes over an instance of their own."""
 
     def __init__(
         self,
@@ -312,7 +291,6 @@ class DagsterStack(Part):
 
 
 def _pool_options() -> list[str]:
-    """Return what the installed webserver is told of its connections to the database."""
     unit = PROJECT / "deploy" / "systemd" / "douban-pipeline-webserver.service"
     return [part for option in re.findall(r"--db-\S+ \S+", unit.read_text()) for part in option.split()]
 
@@ -326,7 +304,6 @@ def _listens(port: int) -> bool:
 
 
 def _pid_of(instance: dg.DagsterInstance, run_id: str) -> int | None:
-    """Return the process that executes a run, as its event log tells: the code server forks it, without a name."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         found = re.search(r"Started process for run \(pid: (\d+)\)", entry.message or "")
         if found:

@@ -29,10 +29,6 @@ def server_url(server: tuple[str, str]) -> URL:
 def scratch_database(server: tuple[str, str] | URL, purpose: str) -> Iterator[URL]:
     """Make a new, empty database on ``server``, and drop it at the end.
 
-    Args:
-        server: One of the tests', or the address of another.
-        purpose: Part of its name.
-
     Raises:
         RigError: The server does not answer or refuses; the message names the variable.
     """

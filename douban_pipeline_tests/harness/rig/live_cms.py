@@ -29,8 +29,7 @@ from sqlalchemy import URL, create_engine
 
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.databases import MARIADB, drop_database, server_url
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import RigError, lives
+from douban_pipeline_tests.harness.rig.processes import Part, RigError, lives
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
@@ -66,20 +65,7 @@ def cms_refusal(server: URL) -> str | None:
 
 
 class LiveCms(Part):
-    """A CMS that was just installed, without any video.
-
-    Attributes:
-        folder: Where it stands.
-        base: Its address.
-        url: Its database.
-        admin: A person in its admin (`admin.py` of `SCRIPTS`): `open`, `save`, `delete`, `set_comment`, `bind`.
-
-    Args:
-        folder: Where it goes; deleted first, and at the end.
-        server: The server of its database; see `cms_refusal`.
-        database: The database's name; dropped first, and at the end.
-        keeps_database: Whether the database stays at the end, for its server goes with it.
-    """
+    """A CMS that was just installed, without any video."""
 
     admin: Any
 
@@ -230,7 +216,6 @@ class LiveCms(Part):
 
 
 def _whole_texts(fields: type[HTMLParser]) -> type[HTMLParser]:
-    """Return a parser of forms that keeps the markup in their texts, as browsers do; older ones of Python drop it."""
     if hasattr(HTMLParser, "RCDATA_CONTENT_ELEMENTS"):
         return fields
 

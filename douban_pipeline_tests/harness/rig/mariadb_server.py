@@ -15,8 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, reserved_port
 from douban_pipeline_tests.harness.rig.databases import create_database
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Part, Process, RigError
 
 START_SECONDS = 60.0
 """Recovery after a kill is part of a start."""
@@ -51,14 +50,6 @@ def _program(name: str) -> str:
 
 class MariaDbServer(Part):
     """A server that answers on loopback alone and reads no configuration of the machine's.
-
-    Attributes:
-        process: The server's process.
-        port: Where it listens, the same after every start.
-
-    Args:
-        folder: Where its data and its log go; made if it is not there.
-        options: Options of `mariadbd` to put in place of the usual ones, without the dashes.
 
     Raises:
         RigError: MariaDB's server is not installed.
@@ -158,7 +149,6 @@ class MariaDbServer(Part):
         return self
 
     def _installing(self) -> list[str]:
-        """Return what makes the system tables, with a root without a password: nobody else gets to loopback's port."""
         rights = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         return [self._install_program, "--no-defaults", *self._account(), f"--datadir={self._data}", *rights]
 

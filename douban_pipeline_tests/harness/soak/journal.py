@@ -1,20 +1,46 @@
-"""The record of everything that outsiders did to the CMS, kept so that no write of theirs can go unrecorded.
-
-An act is written down three times, each flushed before the next step: that it is intended, what stands and what shall
-stand, and what stood afterwards. Who dies in between leaves an act of unknown fate, never an unrecorded one.
-"""
+"""Values of the CMS's columns as the soak compares them: one text a value, whoever told it, short enough to keep."""
 
 from __future__ import annotations
 
 import enum
+import hashlib
 import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+NO_ROW = "(no row)"
+"""What stands in every column of a video that does not exist."""
+
+_DECIMALS = frozenset({"vod_score", "vod_douban_score"})
+_LONGEST = 64
+_SHOWN = 24
+
+
+def canonical(column: str, value: Any) -> str:
+    """Return ``value`` of ``column`` as text: equal for equal values, whether the database, JSON or Python told them.
+
+    Long texts become their beginning and a hash, so that the history of a library fits into memory.
+    """
+    if value is None:
+        return "(null)"
+    if column in _DECIMALS:
+        return str(Decimal(str(value)).quantize(Decimal("0.1")))
+    text = str(value)
+    if len(text) <= _LONGEST:
+        return text
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return f"{text[:_SHOWN]}… #{digest}"
+
+
+def canonical_row(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Return a row, or some columns of one, as `canonical` texts; the key is left out."""
+    return {str(name): canonical(str(name), value) for name, value in row.items() if name != "vod_id"}
+
 
 Columns = Mapping[str, str]
 """Columns of one video as `values.canonical` texts."""
@@ -41,19 +67,7 @@ _OPEN = (Fate.BEGUN, Fate.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One act on one video.
-
-    Attributes:
-        number: Counted from 1.
-        at: When it was intended.
-        ended_at: When its fate was written down; None while it is open.
-        who: ``collector``, ``admin``, ``program``, a reviewer's name …
-        what: What they did, in words.
-        before: Columns as they stood; None if there was no row.
-        after: The same columns afterwards, or as they were wanted if nobody knows; None if the row is gone.
-        looked: What looking afterwards told of an act whose fate was unknown, empty if nobody looked.
-        note: Anything else.
-    """
+    """One act on one video."""
 
     number: int
     at: datetime
@@ -90,11 +104,7 @@ class Entry:
 
 
 class Journal:
-    """An append-only file of JSON lines. Safe to use from several threads; a file that is there is gone on with.
-
-    Args:
-        path: The file.
-    """
+    """An append-only file of JSON lines. Safe to use from several threads; a file that is there is gone on with."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -147,16 +157,6 @@ class Journal:
     def close(self) -> None:
         """Close the file; safe to repeat."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        """Use it in a ``with`` statement."""
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        """Close the file."""
-        self.close()
 
     def _begin(self, line: dict[str, Any]) -> int:
         with self._lock:

@@ -1,181 +1,153 @@
-"""A site that lives: one random act a step, of its collectors, its editors, other programs, or its reviewers.
-
-What is chosen leans to where the pipeline is at work (what it wrote lately, what is due, what is locked), for two
-writers that never meet prove nothing.
-"""
+"""What every system has in a soak: a life on a thread of its own, harms that can be done to it, a drain, an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from random import Random
+from typing import Any, ClassVar, Self
 
-from sqlalchemy.exc import SQLAlchemyError
+import psutil
 
-from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.douban.services import Services
-from douban_pipeline_tests.harness.soak.journal import Journal
-from douban_pipeline_tests.harness.soak.outside import Outside
-from douban_pipeline_tests.harness.soak.people import Launch, People
-from douban_pipeline_tests.harness.soak.site import Site
-from douban_pipeline_tests.harness.soak.source import Generated, Source
-
-_FORMS_OPEN = 20
-_LOOKED_AT = 100
-"""Newest, or most due, of which one is chosen."""
-
-_WHERE = (
-    "SELECT vod_id FROM {prefix}douban_log ORDER BY change_id DESC LIMIT :most",
-    "SELECT vod_id FROM {prefix}douban_video WHERE douban_next_sync_at IS NOT NULL "
-    "ORDER BY douban_next_sync_at LIMIT :most",
-    "SELECT vod_id FROM {prefix}douban_video WHERE intro_locked = 1 ORDER BY intro_ai_last_at DESC LIMIT :most",
-    "SELECT vod_id FROM {prefix}douban_video WHERE douban_id_locked = 1 ORDER BY douban_id_lock_time DESC LIMIT :most",
-)
-"""Where the pipeline is at work, each by an index."""
+from douban_pipeline_tests.harness.rig.processes import Part
+from douban_pipeline_tests.harness.soak.evidence import Finding, Kill
+from douban_pipeline_tests.harness.soak.ground import Ground, location_of
+from douban_pipeline_tests.harness.soak.harms import OUTAGES, Harm
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """Something that happens now and then: its name, how often beside the others, and what it does.
+class Background(Part):
+    """Goes on while it is used as a context manager; `go_on` looks at `ended` between its acts."""
 
-    `do` returns how many videos it changed.
-    """
+    def __init__(self, name: str, patience: float) -> None:
+        self.ended = threading.Event()
+        self._patience = patience
+        self._thread = threading.Thread(target=self.go_on, name=name, daemon=True)
 
-    name: str
-    weight: int
-    do: Callable[[], int]
+    @abstractmethod
+    def go_on(self) -> None:
+        """Act until it is `ended`."""
+
+    def start(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End, after the act under way."""
+        self.ended.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=self._patience)
 
 
-class Life:
-    """What happens to a library while the pipeline works on it.
-
-    Args:
-        services: The pipeline's ground floor, for its reviewers; the CMS is written to by an engine of its own.
-        journal: Where everything is recorded.
-        rng: Chance; the same seed does the same as long as the pipeline does.
-        seed: Of the generated library.
-        videos: Videos that the library was filled with, keys from 1.
-        most_arrivals: How many may come in on top.
-        source: What collectors bring; the generated library by default.
-        launch: Launches a job with its config, as people do (`rig.dagster_stack.DagsterStack.launch`); without it
-            reviewers call the same code directly.
-    """
+class Acting(Background):
+    """Takes a `step` at random intervals until the end."""
 
     def __init__(
         self,
-        *,
-        services: Services,
-        journal: Journal,
+        name: str,
         rng: Random,
-        seed: int,
-        videos: int,
-        most_arrivals: int,
-        source: Source | None = None,
-        launch: Launch | None = None,
+        *,
+        rhythm: tuple[float, float],
+        outages: tuple[type[Exception], ...],
+        outage: str,
+        patience: float,
+        source: str = "",
     ) -> None:
-        prefix = services.settings.table_prefix
+        super().__init__(name, patience)
         self.rng = rng
-        self.outside = Outside(services.settings.library_url, journal, prefix=prefix)
-        self.source = source or Generated(seed, datetime.now(UTC))
-        self.site = Site(self.outside, self.source, rng)
-        self.people = People(services, journal, rng=rng, source=self.source, launch=launch)
-        self._next, self._last = videos + 1, videos + most_arrivals
-        self._binned: list[int] = []
-        self._gone: list[int] = []
-        self._acts = self._all_acts()
+        self.acts: Counter[str] = Counter()
+        self.errors: list[str] = []
+        self._rhythm, self._outages, self._outage, self._source = rhythm, outages, outage, source
 
+    @abstractmethod
     def step(self) -> str:
-        """Do one thing; return what, in a word or two. A database that does not answer is no error of the site's."""
-        [act] = self.rng.choices(self._acts, [act.weight for act in self._acts])
-        try:
-            return act.name if act.do() else f"{act.name}: nothing"
-        except (SQLAlchemyError, DatabaseError) as error:
-            # Whatever was under way is in the journal, as done, missed or unknown.
-            return f"{act.name}: {type(error).__name__}"
+        """Do something, and return what, in words."""
 
-    def settle(self) -> int:
-        """Look at what became of writes whose fate is unknown, and finish what reviewers began; return how many."""
-        self.people.settle()
-        return self.outside.settle()
+    def go_on(self) -> None:
+        """Take steps until the end."""
+        while not self.ended.wait(self.rng.uniform(*self._rhythm)):
+            try:
+                self.acts[self.step()] += 1
+            except self._outages:
+                self.acts[self._outage] += 1
+            except Exception as error:  # noqa: BLE001 (reported: a soak that broke proves nothing)
+                self.errors.append(f"{self._source}{type(error).__name__}: {error}")
+
+
+DOWN = "could not: something was down"
+
+
+class SystemLife(Acting):
+    """One system in a soak: `prepare` before Dagster is started, `begin` after it, then `step` again and again."""
+
+    name: ClassVar[str]
+    rhythm: ClassVar[tuple[float, float]]
+    drain_seconds: float = 420.0
+    pauses: ClassVar[bool] = False
+    """Whether it must do nothing while the database is down."""
+    every: ClassVar[Mapping[str, float]] = {}
+    """Minutes between two of a harm, where they are others than `harms.EVERY_MINUTES`; see `harms.plan`."""
+
+    def __init__(self, ground: Ground, rng: Random) -> None:
+        super().__init__(
+            f"life of {self.name}",
+            rng,
+            rhythm=self.rhythm,
+            outages=OUTAGES,
+            outage=DOWN,
+            patience=90,
+            source=f"{self.name}: ",
+        )
+        self.ground = ground
+        self.pause = threading.Lock()
+        """Held while nobody must do anything."""
+
+    @abstractmethod
+    def prepare(self) -> Mapping[str, str]:
+        """Start what is outside of the system, make its tables, and return the variables of its processes."""
+
+    def begin(self) -> None:
+        """Start the processes that it has beside Dagster's."""
+
+    def harms(self) -> Mapping[str, Harm]:
+        """Return what can be done to it, by what it is called; every one happens at least once."""
+        return {f"run of {self.name} killed": self._kill_run, f"code server of {self.name} killed": self._kill_code}
+
+    def _kill_run(self) -> bool:
+        workers = self.ground.stack.run_workers(location_of(self.name), starting=True)
+        if not workers:
+            return False
+        run_id = self.rng.choice(sorted(workers))
+        try:
+            workers[run_id].kill()
+        except psutil.NoSuchProcess:
+            return False
+        self.ground.kills.append(Kill(datetime.now(UTC), "run", run_id))
+        return True
+
+    def _kill_code(self) -> bool:
+        return self.ground.restart("code", self.ground.stack.codes[location_of(self.name)])
+
+    def heal(self) -> None:
+        """From now on nothing ails any more."""
+
+    @abstractmethod
+    def settled(self) -> bool:
+        """Do what is left to do, and return whether nothing waits any more; asked again every few seconds."""
+
+    @abstractmethod
+    def audit(self) -> list[Finding]:
+        """Return what became of each of its invariants."""
+
+    def finish(self) -> None:
+        """Note what is left, once Dagster's daemon and all runs have stopped."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the report says of it beside its acts."""
+        return {}
 
     def close(self) -> None:
-        """Close the connections of its own."""
-        self.outside.close()
-
-    def _all_acts(self) -> list[Act]:
-        return [
-            Act("arrived", 8, self._arrive),
-            Act("collected", 24, lambda: self.site.collect(self._somebody())),
-            Act("opened a form", 8, self._open_form),
-            Act("saved a form", 8, self._save_form),
-            Act("batch edit", 4, lambda: self.site.edit_in_batch([self._somebody() for _ in range(8)])),
-            Act("typed an id", 5, lambda: self.site.set_id(self._somebody(), self._anybody())),
-            Act("vod_lock", 5, lambda: self.site.toggle_lock(self._somebody())),
-            Act("recycled", 3, self._recycle),
-            Act("brought back", 3, self._bring_back),
-            Act("deleted", 2, self._delete),
-            Act("collected anew", 2, self._collect_anew),
-            Act("other program", 10, lambda: self.site.write_directly(self._somebody())),
-            Act("reviewer", 12, self.people.decide),
-            Act("operator", 2, self.people.revert_writes),
-        ]
-
-    def _arrive(self) -> int:
-        came = 0
-        for _ in range(self.rng.randint(1, 3)):
-            if self._next > self._last:
-                break
-            self._next += 1
-            came += self.site.arrive(self._next - 1)
-        return came
-
-    def _open_form(self) -> int:
-        if len(self.site.forms) >= _FORMS_OPEN:
-            return self.site.save_form()
-        return self.site.open_form(self._somebody())
-
-    def _save_form(self) -> int:
-        # Forms stay open for a while: long enough for the pipeline to write in between.
-        if len(self.site.forms) < _FORMS_OPEN // 4:
-            return self.site.open_form(self._somebody())
-        return self.site.save_form()
-
-    def _recycle(self) -> int:
-        vod_id = self._somebody()
-        done = self.site.recycle(vod_id)
-        self._binned += [vod_id] * bool(done)
-        return done
-
-    def _bring_back(self) -> int:
-        if not self._binned:
-            return 0
-        return self.site.bring_back(self._binned.pop(self.rng.randrange(len(self._binned))))
-
-    def _delete(self) -> int:
-        vod_id = self._somebody()
-        done = self.site.delete(vod_id)
-        self._gone += [vod_id] * bool(done)
-        return done
-
-    def _collect_anew(self) -> int:
-        """Collect once more what was deleted: it comes under another key."""
-        if not self._gone or self._next > self._last:
-            return 0
-        self._next += 1
-        return self.site.arrive(self._next - 1, like=self._gone.pop())
-
-    def _somebody(self) -> int:
-        """Return a video, most likely one that the pipeline has to do with."""
-        way = self.rng.randrange(len(_WHERE) + 2)
-        if way < len(_WHERE):
-            found = self.outside.query(_WHERE[way], most=_LOOKED_AT)
-            if found:
-                return int(self.rng.choice(found)[0])
-        return self._anybody()
-
-    def _anybody(self) -> int:
-        query = "SELECT vod_id FROM {prefix}vod WHERE vod_id >= :first ORDER BY vod_id LIMIT 1"
-        first = self.rng.randint(1, self._next)
-        found = self.outside.query(query, first=first) or self.outside.query(query, first=1)
-        return int(found[0][0]) if found else 1
+        """Let go of everything but what the ground keeps; safe to repeat."""

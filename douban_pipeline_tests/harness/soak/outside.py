@@ -15,8 +15,7 @@ from sqlalchemy import Connection, Engine, bindparam, create_engine, event, insp
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from douban_pipeline_tests.harness.soak.journal import Columns, Entry, Fate, Journal
-from douban_pipeline_tests.harness.soak.values import canonical_row
+from douban_pipeline_tests.harness.soak.journal import Columns, Entry, Fate, Journal, canonical_row
 
 Row = Mapping[str, Any]
 Edit = Callable[[Row], Mapping[str, Any] | None]
@@ -26,13 +25,7 @@ _WAIT_SECONDS = 30
 
 
 class Outside:
-    """Writes to `mac_vod` as the CMS, its collectors and other programs do.
-
-    Args:
-        url: The CMS's database.
-        journal: Where every write is recorded.
-        prefix: Table prefix.
-    """
+    """Writes to `mac_vod` as the CMS, its collectors and other programs do."""
 
     def __init__(self, url: str | URL, journal: Journal, *, prefix: str = "mac_") -> None:
         self.journal = journal
@@ -146,7 +139,6 @@ class Outside:
         self.engine.dispose()
 
     def _wanted(self, row: Row, edit: Edit) -> dict[str, Any]:
-        """Return what an edit changes of a row."""
         wanted = dict(edit(row) or {})
         foreign = set(wanted) - self.columns
         if foreign:
@@ -217,7 +209,6 @@ def now() -> int:
 
 
 def _fate_seen(entry: Entry, current: Columns | None) -> str:
-    """Return which side of a write of unknown fate stands."""
     if current is None or entry.after is None:
         gone = current is None
         return "done" if gone is (entry.after is None) else "missed"

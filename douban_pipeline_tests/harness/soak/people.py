@@ -28,7 +28,7 @@ from douban_pipeline.douban.undo.revert_request import (
 from douban_pipeline.douban.writes.revert import TooManyError
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.soak.journal import Journal
-from douban_pipeline_tests.harness.soak.source import Source
+from douban_pipeline_tests.harness.soak.site import Source
 
 Launch = Callable[..., str]
 """Launches a job: its name and ``config``; returns the run's id."""
@@ -51,29 +51,15 @@ _NAMING = (DecisionAction.set_id, DecisionAction.replace_and_lock)
 
 
 class People:
-    """Who works with the pipeline.
+    """Who works with the pipeline."""
 
-    Args:
-        services: The ground floor.
-        journal: Where what they did is told.
-        rng: Chance.
-        source: Knows which subject is right for a video.
-        launch: Launches a job as the UI does; None calls the same code directly.
-    """
-
-    def __init__(
-        self, services: Services, journal: Journal, *, rng: Random, source: Source, launch: Launch | None = None
-    ) -> None:
+    def __init__(self, services: Services, journal: Journal, *, rng: Random, source: Source, launch: Launch) -> None:
         self.services, self.journal, self.rng, self.source, self.launch = services, journal, rng, source, launch
         # One name for all direct calls: what one of them left half done, the next one settles.
         self.run_id = f"people-{uuid4().hex[:12]}"
 
     def decide(self, *, by_job: bool = False) -> int:
-        """Record decisions about one to four videos; return how many rows were asked for.
-
-        Args:
-            by_job: Whether a job is launched in any case, if there is a way to.
-        """
+        """Record decisions about one to four videos; return how many rows were asked for."""
         chosen: dict[int, Decision] = {}
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             decision = self._choose()
@@ -138,10 +124,9 @@ class People:
         self.services.change_log(self.run_id).reconcile()
 
     def _through_a_job(self) -> bool:
-        return self.launch is not None and self.rng.random() < THROUGH_JOBS
+        return self.rng.random() < THROUGH_JOBS
 
     def _launch(self, who: str, job: str, op: str, config: Mapping[str, Any]) -> int:
-        assert self.launch is not None
         try:
             run_id = self.launch(job, config={"ops": {op: {"config": dict(config)}}})
         except (RigError, httpx.HTTPError) as error:
@@ -152,7 +137,6 @@ class People:
         return 1
 
     def _choose(self) -> Decision | None:
-        """Return a decision that makes sense for how its video stands."""
         state = self._somebody()
         if state is None:
             return None
@@ -200,7 +184,6 @@ class People:
         return self.rng.choice(found) if found else None
 
     def _revert_filters(self) -> dict[str, Any]:
-        """Return what to take back, empty if there is nothing."""
         log, decision = self.services.tables.log, self.services.tables.decision
         newest = select(log).where(log.c.state == "applied").order_by(log.c.change_id.desc()).limit(_LOOKED_AT)
         decided = select(decision.c.decision_id).order_by(decision.c.decision_id.desc()).limit(_LOOKED_AT)

@@ -1,39 +1,22 @@
-"""What a soak found and what happened in it, for the terminal, as JSON and as Markdown."""
+"""What a soak found and what happened in it, as a page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from douban_pipeline_tests.harness.soak.evidence import Finding
-
-_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a soak.
-
-    Attributes:
-        about: What soak it was: minutes, videos, seed, machine, versions.
-        findings: The invariants.
-        happened: What happened, by heading: how often each thing.
-        growth: How memory and descriptors of each service went, in words.
-        drained: Whether all that waited was done in the end.
-        notes: What else a reader should know.
-    """
+    """The outcome of a soak."""
 
     about: Mapping[str, Any]
     findings: Sequence[Finding]
     happened: Mapping[str, Mapping[str, Any]]
-    growth: Mapping[str, str]
     drained: bool
     notes: Sequence[str] = field(default_factory=tuple)
 
@@ -60,7 +43,6 @@ class Report:
         return "; ".join(parts)
 
     def _by_system(self) -> list[tuple[str, list[Finding]]]:
-        """Return the invariants of each system under its heading; of one system alone it is not named."""
         systems = list(dict.fromkeys(finding.system for finding in self.findings)) or [""]
         return [
             (
@@ -70,10 +52,6 @@ class Report:
             for system in systems
         ]
 
-    def as_json(self) -> str:
-        """Return all of it as JSON."""
-        return json.dumps({**asdict(self), "verdict": self.verdict}, ensure_ascii=False, indent=1, default=str)
-
     def as_markdown(self) -> str:
         """Return it as a page."""
         about = " · ".join(f"{name} {value}" for name, value in self.about.items())
@@ -82,7 +60,7 @@ class Report:
             lines += ["", f"## {title.capitalize()}", ""]
             lines += ["| invariant | held | looked at | violations | waited |", "|--|--|--|--|--|"]
             lines += [
-                f"| {_cell(finding.invariant)} | {_outcome(finding, '**NO**')} | {finding.checked:,} "
+                f"| {_cell(finding.invariant)} | {_outcome(finding)} | {finding.checked:,} "
                 f"| {finding.violations:,} | {finding.waiting:,} |"
                 for finding in findings
             ]
@@ -94,59 +72,19 @@ class Report:
         for heading, counts in self.happened.items():
             lines += ["", f"## {heading.capitalize()}", "", "| what | how much |", "|--|--|"]
             lines += [f"| {_cell(name)} | {_cell(_shown(value))} |" for name, value in counts.items()]
-        if self.growth:
-            lines += ["", "## What the services hold", "", "| what | how it went |", "|--|--|"]
-        lines += [f"| {_cell(name)} | {_cell(line)} |" for name, line in self.growth.items()]
         if self.notes:
             lines += ["", "## Notes", "", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
-    def write(self, folder: Path) -> tuple[Path, Path]:
-        """Write `soak.json` and `soak.md` into ``folder``; return their paths."""
-        folder.mkdir(parents=True, exist_ok=True)
-        data, page = folder / "soak.json", folder / "soak.md"
-        data.write_text(self.as_json(), encoding="utf-8")
+    def write(self, folder: Path) -> Path:
+        """Write `soak.md` into ``folder``; return its path."""
+        page = folder / "soak.md"
         page.write_text(self.as_markdown(), encoding="utf-8")
-        return data, page
-
-    def show(self, console: Console) -> None:
-        """Print it."""
-        for heading, counts in self.happened.items():
-            happened = Table(title=heading, title_justify="left", show_header=False)
-            for name, value in counts.items():
-                happened.add_row(escape(name), escape(_shown(value)))
-            console.print(happened)
-        if self.growth:
-            growth = Table(title="what the services hold, runs left out", title_justify="left", show_header=False)
-            for name, line in self.growth.items():
-                growth.add_row(name, line)
-            console.print(growth)
-        for title, findings in self._by_system():
-            table = Table("invariant", "held", "looked at", "violations", "waited", title=title, title_justify="left")
-            for finding in findings:
-                table.add_row(
-                    escape(finding.invariant),
-                    _outcome(finding, "[red]NO[/red]"),
-                    f"{finding.checked:,}",
-                    f"{finding.violations:,}",
-                    f"{finding.waiting:,}",
-                )
-            console.print(table)
-        for finding in [*self.violated, *self.starved]:
-            console.print(
-                f"{_outcome(finding, '[red]violated[/red]')}: {escape(finding.invariant)} {escape(finding.note)}"
-            )
-            for example in finding.examples[:_EXAMPLES]:
-                console.print(f"  {escape(example)}", soft_wrap=True)
-        for note in self.notes:
-            console.print(f"note: {escape(note)}", soft_wrap=True)
-        console.print(f"[bold]{escape(self.verdict)}[/bold]", soft_wrap=True)
+        return page
 
 
-def _outcome(finding: Finding, violated: str) -> str:
-    if finding.starved:
-        return "starved"
-    return "yes" if finding.held else violated
+def _outcome(finding: Finding) -> str:
+    return "starved" if finding.starved else "yes" if finding.held else "**NO**"
 
 
 def _cell(text: str) -> str:

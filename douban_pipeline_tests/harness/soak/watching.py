@@ -1,28 +1,115 @@
-"""Watching a soak: what the services use, what waits, what the gates let through; every few seconds, into a file."""
+"""Watching a soak, every few seconds, into a file: what waits, what the gates let through, and whether memory grows."""
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import median
 
-import dagster as dg
 import psutil
-from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.douban.services import Services
-from douban_pipeline.douban.store.states import ChangeState, ReviewStatus
 from douban_pipeline_tests.harness.rig.processes import Process
-from douban_pipeline_tests.harness.soak.background import Background
-from douban_pipeline_tests.harness.soak.slopes import DESCRIPTORS, MEMORY, Growth, Point, growth_of
+from douban_pipeline_tests.harness.soak.evidence import Usage
+from douban_pipeline_tests.harness.soak.life import Background
+
+WARM_UP = 1 / 3
+"""Share of a process's life that is not judged: modules are loaded, pools and caches fill."""
+WARM_UP_MINUTES = 12.0
+"""And at least so much of it: daemon and code server that hold +4 and +32 MB/h after 20 minutes showed +77 and +117
+after nine."""
+LEAST_MINUTES = 8.0
+"""A stretch shorter than this is told but not judged: a few MB of noise would be a steep slope."""
+_BUCKETS = 60
+
+Point = tuple[float, float]
+"""Seconds, and what was used then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """When growth is a leak."""
+
+    per_hour: float
+    least: float
+
+
+MEMORY = Limit(per_hour=40.0, least=8.0)
+"""MB. A service that leaks this much an hour needs a restart a day; less is hardly to be told in half an hour."""
+DESCRIPTORS = Limit(per_hour=20.0, least=6.0)
+"""Open files and sockets; some come and go with the requests under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How what a process uses went, after its warm-up."""
+
+    minutes: float
+    per_hour: float
+    first: float
+    last: float
+    noise: float
+    flat: bool | None
+
+    def summary(self, unit: str) -> str:
+        """Return it in a sentence."""
+        what = {True: "flat", False: "GROWS", None: "too short to judge"}[self.flat]
+        return (
+            f"{what}: {self.first:.1f} → {self.last:.1f} {unit} in {self.minutes:.1f} min "
+            f"({self.per_hour:+.1f} {unit}/h, noise ±{self.noise:.1f})"
+        )
+
+
+def growth_of(points: Sequence[Point], limit: Limit, *, least_minutes: float = LEAST_MINUTES) -> Growth:
+    """Return how ``points``, oldest first, grow after the warm-up.
+
+    It is a leak if the slope and the growth both exceed ``limit``, and the growth is more than the noise explains.
+    """
+    settled = _settled(points)
+    if len(settled) < 3:
+        value = settled[-1][1] if settled else 0.0
+        return Growth(0.0, 0.0, value, value, 0.0, None)
+    seconds = settled[-1][0] - settled[0][0]
+    slope, start = theil_sen(thinned(settled, _BUCKETS))
+    noise = median(abs(value - (start + slope * at)) for at, value in settled)
+    first, last = start + slope * settled[0][0], start + slope * settled[-1][0]
+    steep = slope * 3600 > limit.per_hour and last - first > max(limit.least, 3 * noise)
+    long_enough = seconds / 60 >= least_minutes
+    return Growth(seconds / 60, slope * 3600, first, last, noise, not steep if long_enough else None)
+
+
+def _settled(points: Sequence[Point]) -> list[Point]:
+    if not points:
+        return []
+    life = points[-1][0] - points[0][0]
+    begins = points[0][0] + max(WARM_UP * life, WARM_UP_MINUTES * 60)
+    return [point for point in points if point[0] >= begins]
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most ``most`` points, each the median of neighbours."""
+    size = math.ceil(len(points) / most)
+    groups = [points[start : start + size] for start in range(0, len(points), size)]
+    return [(median(at for at, _ in group), median(value for _, value in group)) for group in groups]
+
+
+def theil_sen(points: Sequence[Point]) -> tuple[float, float]:
+    """Return slope and value at 0 of the line through ``points``: the median of all slopes, and of what is left.
+
+    Nearly a third of the points may be anywhere without moving it. Points at one moment have no slope.
+    """
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(points, 2) if b[0] != a[0]]
+    slope = median(slopes) if slopes else 0.0
+    return slope, median(value - slope * at for at, value in points)
+
 
 INTERVAL_SECONDS = 5.0
 _RUN_WORKER = "multiprocessing.spawn"
@@ -37,57 +124,6 @@ class Held:
     pid: int
     memory_mb: float
     descriptors: int
-
-
-@dataclass(slots=True)
-class Sample:
-    """One look.
-
-    Attributes:
-        at: Seconds after the beginning.
-        services: What each service holds that runs.
-        tasks: Tasks by status.
-        videos: Videos by review status.
-        due: Videos that are due.
-        changes: Logged changes by state.
-        runs: Runs by status.
-        gates: State of each gate.
-        granted: Calls that each gate let through so far.
-        disk_mb: Size of the scratch folder.
-        missed: Why what the database tells is missing; empty when it is there.
-    """
-
-    at: float
-    services: dict[str, Held] = field(default_factory=dict)
-    tasks: dict[str, int] = field(default_factory=dict)
-    videos: dict[str, int] = field(default_factory=dict)
-    due: int = 0
-    changes: dict[str, int] = field(default_factory=dict)
-    runs: dict[str, int] = field(default_factory=dict)
-    gates: dict[str, str] = field(default_factory=dict)
-    granted: dict[str, int] = field(default_factory=dict)
-    disk_mb: float = 0.0
-    missed: str = ""
-
-    @property
-    def queue(self) -> int:
-        """Tasks that wait or are at work."""
-        return self.tasks.get("PENDING", 0) + self.tasks.get("RUNNING", 0)
-
-    @property
-    def confirmed(self) -> int:
-        """Videos with a confirmed subject."""
-        return self.videos.get(ReviewStatus.CONFIRMED, 0)
-
-    @property
-    def written(self) -> int:
-        """Changes that stand or stood in the CMS."""
-        return self.changes.get(ChangeState.APPLIED, 0) + self.changes.get(ChangeState.REVERTED, 0)
-
-    @property
-    def open_gates(self) -> list[str]:
-        """Sources whose breaker is not closed."""
-        return [source for source, state in self.gates.items() if state != GateState.CLOSED]
 
 
 @dataclass(slots=True)
@@ -110,107 +146,42 @@ class Breakers:
 
 
 class Watcher(Background):
-    """Takes samples on a thread of its own while it is used as a context manager.
+    """Looks at processes and gates on a thread of its own while it is used as a context manager."""
 
-    Attributes:
-        samples: What was seen so far, oldest first.
-        breakers: What the breakers did.
-
-    Args:
-        processes: The services, by name.
-        services: The pipeline's ground floor.
-        instance: Dagster's.
-        scratch: Folder whose size is told.
-        out: File that gets each sample as a line of JSON.
-        clock: Seconds, from any beginning.
-    """
-
-    def __init__(
-        self,
-        processes: Mapping[str, Process],
-        services: Services,
-        instance: dg.DagsterInstance,
-        scratch: Path,
-        out: Path,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, processes: Mapping[str, Process], services: Services) -> None:
         super().__init__("watcher", patience=30)
-        self._processes, self._services, self._instance = dict(processes), services, instance
-        self._scratch, self._out, self._clock = scratch, out, clock
-        self._began = clock()
-        self.samples: list[Sample] = []
+        self._processes, self._services = dict(processes), services
+        self._lives: dict[tuple[str, int], list[tuple[float, Held]]] = {}
         self.breakers = Breakers()
 
-    @property
-    def last(self) -> Sample:
-        """The last sample in which the database told its part, or an empty one."""
-        return next((sample for sample in reversed(self.samples) if not sample.missed), Sample(0.0))
-
-    def look(self) -> Sample:
-        """Take one sample and keep it."""
-        sample = Sample(round(self._clock() - self._began, 1), disk_mb=_size_mb(self._scratch))
+    def look(self) -> None:
+        """Take note of what there is now."""
         for name, process in self._processes.items():
             held = held_by(process)
             if held is not None:
-                sample.services[name] = held
-        try:
-            self._ask(sample)
-        except (SQLAlchemyError, GateUnreadable, OSError) as error:
-            sample.missed = type(error).__name__
-        self.samples.append(sample)
-        return sample
-
-    def _ask(self, sample: Sample) -> None:
-        tables, now = self._services.tables, self._services.clock.now()
-        counted = {
-            "tasks": tables.task.c.status,
-            "videos": tables.video.c.douban_review_status,
-            "changes": tables.log.c.state,
-        }
-        with reading(self._services.engine) as connection:
-            for name, column in counted.items():
-                rows = connection.execute(select(column, func.count()).group_by(column))
-                setattr(sample, name, {str(value): count for value, count in rows})
-            due = select(func.count()).select_from(tables.video).where(tables.video.c.douban_next_sync_at <= now)
-            sample.due = connection.execute(due).scalar_one()
-        for gate in self._services.gate.status():
-            sample.gates[gate.source], sample.granted[gate.source] = gate.state.value, gate.granted
-            self.breakers.see(gate.source, gate.state.value, gate.changed_by)
-        for status in dg.DagsterRunStatus:
-            count = self._instance.get_runs_count(dg.RunsFilter(statuses=[status]))
-            if count:
-                sample.runs[status.value] = count
+                self._lives.setdefault((name, held.pid), []).append((time.monotonic(), held))
+        with suppress(SQLAlchemyError, GateUnreadable, OSError):  # something is down
+            for gate in self._services.gate.status():
+                self.breakers.see(gate.source, gate.state.value, gate.changed_by)
 
     def go_on(self) -> None:
-        """Take samples until the end."""
-        with self._out.open("a") as lines:
-            while not self.ended.wait(INTERVAL_SECONDS):
-                try:
-                    lines.write(json.dumps(asdict(self.look())) + "\n")
-                    lines.flush()
-                except Exception as error:  # noqa: BLE001 (a look that fails must not end the watch)
-                    lines.write(json.dumps({"at": self._clock() - self._began, "error": repr(error)}) + "\n")
+        """Look again and again until the end."""
+        while not self.ended.wait(INTERVAL_SECONDS):
+            self.look()
 
-    def growths(self) -> dict[str, tuple[Growth, str]]:
-        """Return how what each service holds grew, with its unit, by ``service memory`` and ``service descriptors``."""
-        found: dict[str, tuple[Growth, str]] = {}
+    def usage(self) -> list[Usage]:
+        """Return how memory and descriptors of each went in its longest life: one that was killed began anew."""
+        found = []
         for name in self._processes:
-            memory, descriptors = longest_life(self.samples, name)
-            found[f"{name} memory"] = growth_of(memory, MEMORY), "MB"
-            found[f"{name} descriptors"] = growth_of(descriptors, DESCRIPTORS), "fds"
+            lives = [life for (whose, _), life in self._lives.items() if whose == name]
+            longest = max(lives, key=lambda life: life[-1][0] - life[0][0], default=[])
+            for what, unit, limit, points in (
+                ("memory", "MB", MEMORY, [(at, held.memory_mb) for at, held in longest]),
+                ("descriptors", "fds", DESCRIPTORS, [(at, float(held.descriptors)) for at, held in longest]),
+            ):
+                growth = growth_of(points, limit)
+                found.append(Usage(f"{name} {what}", growth.flat is not False, growth.summary(unit)))
         return found
-
-
-def longest_life(samples: list[Sample], service: str) -> tuple[list[Point], list[Point]]:
-    """Return memory and descriptors of ``service`` in the longest of its lives: one that was killed began anew."""
-    lives: dict[int, list[tuple[float, Held]]] = {}
-    for sample in samples:
-        held = sample.services.get(service)
-        if held is not None:
-            lives.setdefault(held.pid, []).append((sample.at, held))
-    longest = max(lives.values(), key=lambda life: life[-1][0] - life[0][0], default=[])
-    return [(at, held.memory_mb) for at, held in longest], [(at, float(held.descriptors)) for at, held in longest]
 
 
 def held_by(process: Process) -> Held | None:
@@ -228,27 +199,3 @@ def held_by(process: Process) -> Held | None:
         except psutil.Error:
             continue
     return Held(family[0].pid, round(memory / 1e6, 2), descriptors) if family else None
-
-
-def _size_mb(folder: Path) -> float:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
-    return round(total / 1e6, 1)
-
-
-def disk_growth(samples: list[Sample]) -> dict[str, Any]:
-    """Return by how much the scratch folder grew, in MB, and how many MB an hour that is."""
-    if len(samples) < 2:
-        return {"first_mb": 0.0, "last_mb": 0.0, "mb_per_hour": 0.0}
-    first, last = samples[0], samples[-1]
-    hours = (last.at - first.at) / 3600
-    growth = last.disk_mb - first.disk_mb
-    return {
-        "first_mb": first.disk_mb,
-        "last_mb": last.disk_mb,
-        "mb_per_hour": round(growth / hours, 1) if hours else 0.0,
-    }

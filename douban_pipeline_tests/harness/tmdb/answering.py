@@ -1,41 +1,31 @@
-"""What who asks gets at the default limits: from the store, beside TMDB's own time, in a crowd, and above the limit.
+"""What who asks gets at the default limits: from the store, in a crowd, and above the limit.
 
-The stand-in of TMDB runs in a process of its own and takes a fixed time an answer. For answers of TMDB the same
-requests are made bare first, by the same number of callers at the same pace: what `enrich_query` takes more at the 95th
-percentile is our own time. Callers pause between questions as people do. On a machine that does other work the figures
-say little.
+The stand-in of TMDB runs in a process of its own and takes a fixed time an answer. On a machine that does other work
+the figures say little.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import httpx
-
 from douban_pipeline.core.database import chunks
-from douban_pipeline.tmdb.clients.api import APPENDED
 from douban_pipeline.tmdb.enrichment.factory import STORE_WAIT_SECONDS, open_service
 from douban_pipeline.tmdb.enrichment.results import State
 from douban_pipeline.tmdb.enrichment.service import TMDBEnrichmentService
 from douban_pipeline.tmdb.settings import TmdbSettings
 from douban_pipeline.tmdb.store.postgres import PostgresTmdbStore
-from douban_pipeline.tmdb.types import EntityType
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Target
 from douban_pipeline_tests.harness.tmdb.films import answers, title_of
 from douban_pipeline_tests.stand_ins.tmdb_server import TmdbServer
 
 CALLERS = 50
-QUESTIONS_A_SECOND = 6.0
-"""Of all callers together, for films that are not stored: each takes two of the 15 requests a second."""
 STORED_A_SECOND = 200.0
 """Of all callers together, for films that are stored, each for another one."""
 STORED_SECONDS = 10
@@ -44,7 +34,6 @@ ABOVE_A_SECOND = 15
 ABOVE_SECONDS = 8
 UPSTREAM_SECONDS = 0.2
 STOPPED = "postgresql://nobody@127.0.0.1:1/x"
-ASKED = ("《喜宴》的导演是谁？", "《饮食男女》的主演有谁", "《卧虎藏龙》是谁导演的", "《推手》的编剧是谁")
 TARGET = Target(most=25)
 """Milliseconds at the 95th percentile."""
 _FIRST_STORED = 2_000_001
@@ -77,61 +66,14 @@ def upstream() -> Iterator[str]:
         process.join(10)
 
 
-async def _callers(rounds: int, ask: Callable[[str], Awaitable[None]], pace: float) -> list[float]:
-    """Have every caller ask ``rounds`` questions with pauses; return how long each took, in milliseconds."""
-    took: list[float] = []
-
-    async def caller(number: int) -> None:
-        draw = random.Random(number)
-        for _ in range(rounds):
-            await asyncio.sleep(draw.uniform(0, 2 * CALLERS / pace))
-            began = time.perf_counter()
-            await ask(draw.choice(ASKED))
-            took.append(1000 * (time.perf_counter() - began))
-
-    await asyncio.gather(*(caller(number) for number in range(CALLERS)))
-    return took
-
-
-def _bare(url: str, rounds: int) -> list[float]:
-    """Make the requests that a question takes, and nothing else."""
-    names = {"《喜宴》": 9261, "《饮食男女》": 10451, "《卧虎藏龙》": 146, "《推手》": 90_000_035}
-    appended = ",".join(APPENDED[EntityType.MOVIE])
-    with httpx.Client(limits=httpx.Limits(max_keepalive_connections=64)) as client, ThreadPoolExecutor(64) as threads:
-
-        def requests(question: str) -> None:
-            name = question[: question.index("》") + 1]
-            asked = {"query": name[1:-1], "include_adult": "false", "page": "1", "language": "zh-CN", "api_key": "k"}
-            client.get(f"{url}/search/multi", params=asked).raise_for_status()
-            asked = {"language": "zh-CN", "append_to_response": appended, "api_key": "k"}
-            client.get(f"{url}/movie/{names[name]}", params=asked).raise_for_status()
-
-        async def ask(question: str) -> None:
-            await asyncio.get_running_loop().run_in_executor(threads, requests, question)
-
-        asyncio.run(_callers(1, ask, QUESTIONS_A_SECOND))  # connections, threads, caches
-        return asyncio.run(_callers(rounds, ask, QUESTIONS_A_SECOND))
-
-
 @contextmanager
 def _service(url: str, home: Path, database: str) -> Iterator[TMDBEnrichmentService]:
-    """Yield the service at its default limits."""
     settings = TmdbSettings(home=home, database_url=database, api_url=url, api_key="k")
     with open_service(settings, PostgresTmdbStore(database, wait_seconds=STORE_WAIT_SECONDS)) as service:
         yield service
 
 
-def _answered(service: TMDBEnrichmentService, rounds: int, pace: float, source: str) -> list[float]:
-    async def ask(question: str) -> None:
-        result = await service.enrich_query(question, "movie", "u", "s")
-        if result.state is not State.ANSWERED or (source and result.source != source):
-            raise RuntimeError(f"{question}: {result.state}, {result.source}, {result.problem}")
-
-    return asyncio.run(_callers(rounds, ask, pace))
-
-
 def _stored(service: TMDBEnrichmentService) -> list[float]:
-    """Ask for as many different films that are stored as `STORED_A_SECOND` says; return how long each took, in ms."""
     count = round(STORED_A_SECOND * STORED_SECONDS)
     took: list[float] = []
 
@@ -152,8 +94,6 @@ def _stored(service: TMDBEnrichmentService) -> list[float]:
 
 
 def _crowd(service: TMDBEnrichmentService) -> tuple[float, list[float]]:
-    """Have all callers ask for one film at once that is not stored; return the share answered, and times in ms."""
-
     async def ask() -> tuple[State, float]:
         result = await service.enrich_query(f"《{FILMS[0]}》的导演是谁？", "movie", "u", "s", incognito=True)
         return result.state, result.duration_ms
@@ -167,8 +107,6 @@ def _crowd(service: TMDBEnrichmentService) -> tuple[float, list[float]]:
 
 
 def _above(service: TMDBEnrichmentService) -> list[tuple[State, float]]:
-    """Ask for different films that are not stored, twice as fast as TMDB may be asked; return outcomes and ms."""
-
     async def ask(number: int, title: str) -> tuple[State, float]:
         await asyncio.sleep(number / ABOVE_A_SECOND)
         result = await service.enrich_query(f"《{title}》的导演是谁？", "movie", "u", "s", incognito=True)
@@ -185,12 +123,10 @@ def p95(took: list[float]) -> float:
     return statistics.quantiles(took, n=100)[94]
 
 
-def measure_answers(store: PostgresTmdbStore, home: Path, rounds: int) -> Iterator[Figure]:
+def measure_answers(store: PostgresTmdbStore, home: Path) -> Iterator[Figure]:
     """Yield each figure as it is known."""
     database = store.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with upstream() as url:
-        with _service(url, home / "up", database) as service:
-            _answered(service, 1, QUESTIONS_A_SECOND, "")  # asks TMDB for the films, and stores them
         for piece in chunks(answers(_FIRST_STORED, round(STORED_A_SECOND * STORED_SECONDS)), 500):
             store.persist_payloads(piece)
         with _service(url, home / "up", database) as service:
@@ -202,15 +138,6 @@ def measure_answers(store: PostgresTmdbStore, home: Path, rounds: int) -> Iterat
                 "different questions answered from the store", rate, "/s", Target(least=0.95 * STORED_A_SECOND)
             )
             yield Figure("an answer from the store at that rate, p95", p95(taken), "ms", TARGET)
-            taken = _answered(service, 4 * rounds, STORED_A_SECOND, "store")
-            yield Figure("an answer from the store to 50 callers of four films, p95", p95(taken), "ms", TARGET)
-        bare = _bare(url, rounds)
-        yield Figure("TMDB's own time, p95", p95(bare), "ms")
-        with _service(url, home / "down", STOPPED) as service:
-            _answered(service, 1, QUESTIONS_A_SECOND, "tmdb")
-            stopped = _answered(service, rounds, QUESTIONS_A_SECOND, "tmdb")
-        ours = p95(stopped) - p95(bare)
-        yield Figure("beside TMDB's own time, p95, PostgreSQL stopped", ours, "ms", TARGET)
         with _service(url, home / "crowd", STOPPED) as service:
             share, took = _crowd(service)
         yield Figure("answered of 50 at once for one film that is not stored", share, "%")

@@ -25,7 +25,6 @@ def create_tables(store: PostgresTmdbStore) -> None:
     with store.transaction() as connection:
         connection.execute("CREATE SCHEMA bare")
         connection.execute("CREATE TABLE bare.movies (LIKE tmdb.movies INCLUDING ALL)")
-        connection.execute("CREATE TABLE bare.outbox (LIKE tmdb.neo4j_etl_outbox INCLUDING ALL)")
 
 
 def upsert(store: PostgresTmdbStore, given: Sequence[EntityAnswer]) -> None:
@@ -53,40 +52,6 @@ def _row(answer: EntityAnswer) -> dict[str, object]:
         "raw_hash": "",
         "fetched_at": answer.fetched_at,
     }
-
-
-def queue(store: PostgresTmdbStore, batch: int) -> int:
-    """Claim rows of a copy of the outbox and mark them as processed, `batch` at once; return how many."""
-    done = 0
-    while True:
-        with store.transaction() as connection:
-            claimed = connection.execute(
-                "UPDATE bare.outbox SET locked_at = now() WHERE id IN (SELECT id FROM bare.outbox "
-                "WHERE processed_at IS NULL AND dead_at IS NULL AND available_at <= now() AND locked_at IS NULL "
-                "ORDER BY available_at, enqueued_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING id",
-                (batch,),
-            ).fetchall()
-        if not claimed:
-            return done
-        with store.transaction() as connection:
-            connection.execute(
-                "UPDATE bare.outbox SET processed_at = now() WHERE id = ANY(%s)", ([row_id for (row_id,) in claimed],)
-            )
-        done += len(claimed)
-
-
-def stubs(store: PostgresTmdbStore, lines: Iterable[bytes]) -> None:
-    """Load a list of ids: parse it, copy it into a table, and insert what is new from there."""
-    with store.transaction() as connection:
-        connection.execute("CREATE TEMPORARY TABLE listed (id int, name text, popularity float8) ON COMMIT DROP")
-        with connection.cursor().copy("COPY listed FROM STDIN") as copy:
-            for line in lines:
-                item = json.loads(line)
-                copy.write_row((item["id"], item["original_title"], item["popularity"]))
-        connection.execute(
-            "INSERT INTO bare.movies (tmdb_id, title, original_title, popularity, data_state) "
-            "SELECT id, name, name, popularity, 'stub' FROM listed ORDER BY id ON CONFLICT (tmdb_id) DO NOTHING"
-        )
 
 
 def merge(driver: Driver, database: str, given: Iterable[EntityAnswer]) -> None:

@@ -94,16 +94,6 @@ def film(
     }
 
 
-def person(tmdb_id: int, *, credits: int) -> dict[str, Any]:
-    """Return a person with so many credits for some of 50,000 films."""
-    draw = random.Random(-tmdb_id)
-    cast = [
-        {"id": title, "media_type": "movie", "title": title_of(title), "credit_id": f"p{tmdb_id:x}-{title:x}"}
-        for title in draw.sample(range(1, 50_001), credits)
-    ]
-    return {**_person(tmdb_id, "Acting", draw), "biography": "", "combined_credits": {"cast": cast, "crew": []}}
-
-
 def _person(tmdb_id: int, department: str, draw: random.Random) -> dict[str, Any]:
     return {
         "adult": False,

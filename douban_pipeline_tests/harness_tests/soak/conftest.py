@@ -1,17 +1,7 @@
-"""A soak that went well, for all who look at what one leaves behind."""
+"""The store and the graph of TMDB, as its own tests have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from douban_pipeline_tests.tmdb.conftest import _arcadedb, _migrated, graph_address, store, store_url, target
 
-import pytest
-
-from douban_pipeline_tests.harness_tests.soak.left_behind import LeftBehind, leave_behind
-
-
-@pytest.fixture(scope="session")
-def well(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeftBehind]:
-    """Let a small soak take place, once."""
-    left = leave_behind(tmp_path_factory.mktemp("soak") / "well")
-    yield left
-    left.close()
+__all__ = ["_arcadedb", "_migrated", "graph_address", "store", "store_url", "target"]

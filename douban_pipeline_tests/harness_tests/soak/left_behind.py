@@ -21,19 +21,29 @@ from douban_pipeline.douban.store.states import DecisionAction
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library
 from douban_pipeline_tests.harness.fixtures.runs import STEPS, play
-from douban_pipeline_tests.harness.fixtures.scenario import FAST, FILMS
+from douban_pipeline_tests.harness.fixtures.scenario import FAST, FILMS, row_of
 from douban_pipeline_tests.harness.soak.audit import audit
 from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding, snapshot_of
 from douban_pipeline_tests.harness.soak.journal import Journal
 from douban_pipeline_tests.harness.soak.outside import Outside
-from douban_pipeline_tests.harness.soak.site import Site
-from douban_pipeline_tests.harness.soak.snapshot import Snapshot
-from douban_pipeline_tests.harness_tests.soak.site_source import Films
+from douban_pipeline_tests.harness.soak.site import Site, as_stored
 from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 SHARDS = range(1, 12)
 WATCHED = ("writes_take_hold",)
 """Guards that object to what outsiders write over our writes, as they do here."""
+
+
+class Films:
+    """The films of the tests as a source: video n is of film n, and beyond the last they begin anew."""
+
+    def row(self, vod_id: int) -> dict[str, Any]:
+        """Return a video as it is collected."""
+        return as_stored(row_of(FILMS[(vod_id - 1) % len(FILMS)], vod_id))
+
+    def subject(self, vod_id: int) -> int:
+        """Return the Douban id that is right for a video."""
+        return int(FILMS[(vod_id - 1) % len(FILMS)]["id"])
 
 
 @dataclass
@@ -98,16 +108,10 @@ def leave_behind(folder: Path) -> LeftBehind:
         outside.close()
     limits = {"douban": (60_000.0, 2), "searxng": (60_000.0, 1), "openrouter": (60_000.0, 2)}
     now = datetime.now(UTC)
-    evidence = Evidence(services, journal, _kept(initial, folder), requests, limits, [], began, now, now)
+    evidence = Evidence(services, journal, initial, requests, limits, [], began, now, now)
     # The last connection to close puts everything into one file, which can be copied.
     library.engine.dispose()
     return LeftBehind(folder, evidence, library)
-
-
-def _kept(initial: Snapshot, folder: Path) -> Snapshot:
-    """Return the snapshot as it is read back from a file."""
-    initial.save(folder / "initial.jsonl.gz")
-    return Snapshot.load(folder / "initial.jsonl.gz")
 
 
 def _live(library: Library, site: Site) -> None:

@@ -12,8 +12,7 @@ from sqlalchemy import MetaData, insert, text
 from douban_pipeline.demo.stand_ins.answers import douban_answer, search_answer
 from douban_pipeline.douban.sources.douban_php import PARSER_VERSION, SOURCE
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.planted_works import Searches
-from douban_pipeline_tests.harness.benchmarks.planting import snapshot_row, spread
+from douban_pipeline_tests.harness.benchmarks.planting import Searches, snapshot_row, spread
 
 ANSWERS = 100_000
 """Answers that the figure is told for."""
@@ -77,7 +76,6 @@ def archive_size(world: World) -> list[Figure]:
 
 
 def _answers(world: World, vod_ids: list[int]) -> Iterator[_Asked]:
-    """Yield what a run gets for each video: a page of a search, and what it asks Douban about for the first time."""
     searches, seen = Searches(world.seed, vod_ids), set[int]()
     for vod_id in vod_ids:
         found = searches.candidates(vod_id)
@@ -93,7 +91,6 @@ def _answers(world: World, vod_ids: list[int]) -> Iterator[_Asked]:
 
 
 def _bytes(connection: Any, table: str) -> int:
-    """Return the bytes of a table and its indexes, once the server has put it in order."""
     connection.execute(text(f"OPTIMIZE TABLE {table}")).all()
     connection.execute(text(f"ANALYZE TABLE {table}")).all()
     query = text(

@@ -16,11 +16,17 @@ from douban_pipeline.core.database import reading
 from douban_pipeline.douban.partitions import partition_key
 from douban_pipeline.douban.store.states import TaskStatus
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS
-from douban_pipeline_tests.harness.benchmarks.due_batch import LONG_AGO, due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.requests_seen import TimedReplay, most_within, used_share
-from douban_pipeline_tests.harness.benchmarks.stack_environment import stop_instigators
+from douban_pipeline_tests.harness.benchmarks.stack import (
+    CHAIN_ASSETS,
+    LONG_AGO,
+    TimedReplay,
+    due_at_upstream,
+    most_within,
+    stop_instigators,
+    used_share,
+    videos_of_shard,
+)
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
 from douban_pipeline_tests.harness.rig.processes import RigError
 from douban_pipeline_tests.harness.rig.waiting import wait_for
@@ -40,14 +46,7 @@ _FIRST_REQUEST_SECONDS = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was made of one source's allowance, in %.
-
-    Attributes:
-        share: Of the allowed requests while work waited, those that were made.
-        minute: The most that any minute held, of what a minute allows.
-        ten_seconds: The same for ten seconds.
-        made: Requests while work waited.
-    """
+    """What was made of one source's allowance, in %."""
 
     share: float
     minute: float
@@ -100,7 +99,6 @@ def _measure(world: World, rate: int) -> list[Figure]:
 
 
 def _soon_due(world: World) -> list[int]:
-    """Return the videos that would come due by themselves meanwhile; they are put back like the others."""
     video = world.services.tables.video
     soon = video.c.douban_next_sync_at <= world.services.clock.now() + timedelta(minutes=30)
     with reading(world.services.engine) as connection:
@@ -128,7 +126,6 @@ def _window(world: World, rate: int, upstream: TimedReplay, environment: Mapping
 
 
 def _closed(world: World, began: float, ended: float) -> int:
-    """Return how many tasks were closed in a window."""
     task = world.services.tables.task
     since, until = (datetime.fromtimestamp(moment, UTC) for moment in (began, ended))
     closed = (task.c.finished_at >= since, task.c.finished_at <= until, task.c.status == TaskStatus.SUCCESS)
@@ -180,7 +177,7 @@ def _figures(rate: int, used: Mapping[str, Used], seen: _Seen) -> list[Figure]:
 
 MEASURES = tuple(
     Measure(
-        f"budget_{rate}",
+        f"budget-{rate}",
         f"The allowance that is used at {rate} requests a minute while work waits, beside a backfill.",
         partial(_measure, rate=rate),
         (SMALL,),

@@ -10,13 +10,13 @@ from sqlalchemy import text, update
 
 from douban_pipeline.douban.reports.lists.assets import duplicate_reports
 from douban_pipeline.douban.store.states import ReviewStatus
-from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
 from douban_pipeline_tests.harness.benchmarks.measuring import (
     SMALL,
     Figure,
     Measure,
     Target,
     World,
+    bare_cursor,
     peak_memory_mb,
     stopwatch,
 )
@@ -60,7 +60,6 @@ def duplicates(world: World) -> list[Figure]:
 
 @contextmanager
 def _linked_as_the_cms_has_it(world: World) -> Iterator[None]:
-    """Have every id that came along in the CMS stand as a link, as it does once the library was looked through."""
     engine, video = world.services.engine, world.services.tables.video
     aside = f"{video.name}_aside"
     # The copy is what is changed and dropped again: putting a table of millions back row by row takes many minutes.

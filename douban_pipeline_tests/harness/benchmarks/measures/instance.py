@@ -1,33 +1,65 @@
-"""What a backfill of the whole library leaves in Dagster's instance, and what pruning gives."""
+"""What a backfill of the whole library leaves in Dagster's instance."""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
 from dagster._daemon.controller import all_daemons_healthy
+from sqlalchemy import URL, NullPool, create_engine, text
 
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
-from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
-from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
-from douban_pipeline_tests.harness.benchmarks.kept_by_dagster import bytes_of, rows_of, run_files
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.stack_environment import (
+from douban_pipeline_tests.harness.benchmarks.stack import (
+    CHAIN_ASSETS,
     FREE,
+    due_at_upstream,
     quiet_stack,
+    videos_of_shard,
 )
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack, Storage
 from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 VIDEOS_PER_SHARD = 16
-OLD_RUNS, YOUNG_RUNS = 300, 50
-"""Copies of a run that are past `history_days`, and that are not."""
 _BACKFILL_SECONDS = 1_800.0
 _HEALTHY_SECONDS = 60.0
+
+
+def bytes_of(stack: DagsterStack) -> int:
+    """Return the bytes that a stack's history takes: its tables or SQLite files, and what runs printed."""
+    folders = [stack.home / "storage"]
+    if stack.storage == "sqlite":
+        folders += [stack.home / "history", stack.home / "schedules"]
+        return sum(_size(folder) for folder in folders)
+    engine = create_engine(_postgres(stack), poolclass=NullPool)
+    with engine.connect() as connection:
+        # What was deleted is gone once it is vacuumed, as the server does by itself.
+        connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM FULL"))
+        tables = connection.execute(
+            text(
+                "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = :public"
+            ).bindparams(public=connection.execute(text("SELECT 'public'::regnamespace::oid")).scalar())
+        ).scalar()
+    return int(tables or 0) + sum(_size(folder) for folder in folders)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _postgres(stack: DagsterStack) -> URL:
+    given = stack.environment
+    return URL.create(
+        "postgresql+psycopg2",
+        given["DAGSTER_PG_USERNAME"] or None,
+        given["DAGSTER_PG_PASSWORD"] or None,
+        given["DAGSTER_PG_HOST"],
+        int(given["DAGSTER_PG_PORT"]),
+        given["DAGSTER_PG_DB"],
+    )
 
 
 def problems_of(stack: DagsterStack) -> list[str]:
@@ -75,57 +107,7 @@ def _backfill(world: World, storage: Storage) -> list[Figure]:
                 "MB",
                 note=f"{grown / runs / 1e3:.0f} KB a run of {len(vod_ids) // runs} videos",
             ),
-            *_pruned(world, stack, shards),
         ]
-
-
-def _pruned(world: World, stack: DagsterStack, shards: int) -> list[Figure]:
-    real = launch_chain(stack, 0, 0)
-    wait_for_runs(stack, real)
-    now = datetime.now(UTC)
-    old = now - timedelta(days=world.services.settings.history_days + 1)
-    world.say(f"{stack.storage}: {OLD_RUNS} runs past their days are pruned")
-    with stack.instance() as instance:
-        clones = clone_runs(instance, real, [old - timedelta(minutes=15 * n) for n in range(OLD_RUNS)])
-        # Copied last, so that these hold what the asset pages show, and nobody needs the old ones.
-        clone_runs(instance, real, [now - timedelta(minutes=15 * n) for n in range(YOUNG_RUNS)])
-        runs = instance.get_runs_count()
-    full, rows = bytes_of(stack), rows_of(stack)
-    prune = stack.launch("prune_history", config={"ops": {"prune": {"config": {"dry_run": False}}}})
-    wait_for_runs(stack, prune)
-    with stack.instance() as instance:
-        record = instance.get_run_record_by_id(prune)
-        left = instance.run_storage.get_run_ids(filters=dg.RunsFilter(run_ids=clones))
-        missing = [
-            f"{asset} {shard}"
-            for asset in CHAIN_ASSETS
-            for shard in sorted(
-                {partition_key(shard) for shard in range(shards)}
-                - instance.get_materialized_partitions(dg.AssetKey(asset))
-            )
-        ]
-        kept = instance.get_runs_count()
-    after, freed = rows_of(stack), full - bytes_of(stack)
-    seconds = (record.end_time or 0) - (record.start_time or 0) if record else 0.0
-    unpruned = [name for name in ("event_logs", "asset_check_executions", "run_tags") if after[name] >= rows[name]]
-    remains = len(left) + len(run_files(stack) & set(clones)) + len(missing) + len(unpruned)
-    return [
-        Figure(
-            f"remains of old runs, {stack.storage}",
-            remains,
-            "",
-            Target(most=0),
-            note=f"runs, files and rows of {OLD_RUNS} runs past their days, and shards that would show as never made; "
-            f"{kept} of {runs} runs are kept",
-        ),
-        Figure(f"pruning a run, {stack.storage}", seconds * 1000 / OLD_RUNS, "ms"),
-        Figure(
-            f"freed per pruned run, {stack.storage}",
-            freed / OLD_RUNS / 1e3,
-            "KB",
-            note="on disk" if stack.storage == "sqlite" else "after the server's vacuum",
-        ),
-    ]
 
 
 def _measure(world: World) -> list[Figure]:
@@ -135,7 +117,7 @@ def _measure(world: World) -> list[Figure]:
 MEASURES = (
     Measure(
         "instance",
-        "What a backfill of all shards leaves in Dagster's instance, and what pruning gives.",
+        "What a backfill of all shards leaves in Dagster's instance.",
         _measure,
         (SMALL,),
     ),

@@ -8,11 +8,16 @@ from datetime import UTC, datetime, timedelta
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline_tests.harness.benchmarks.browsing import browser, chromium, seconds_to_show
-from douban_pipeline_tests.harness.benchmarks.chain_runs import launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
-from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import SMALL, Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.stack_environment import FREE, quiet_stack
+from douban_pipeline_tests.harness.benchmarks.stack import (
+    FREE,
+    due_at_upstream,
+    launch_chain,
+    quiet_stack,
+    videos_of_shard,
+    wait_for_runs,
+)
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack, Storage
 
 TIMES = 5
@@ -54,7 +59,6 @@ def _make_history(world: World, stack: DagsterStack) -> int:
 
 
 def _seen(world: World, stack: DagsterStack, runs: int) -> list[Figure]:
-    """Return how long a person waits in a real browser, where there is one."""
     path = chromium()
     if path is None:
         world.say("no Chromium here: pages are not opened")

@@ -7,12 +7,15 @@ was when it was written is its baseline; 30 % above that is a regression, and fa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine, event, insert
 
 from douban_pipeline.comments.ids import IdGenerator
 from douban_pipeline.comments.review import SafetyReview
@@ -37,9 +40,75 @@ from douban_pipeline.matching.verdicts import judge
 from douban_pipeline.tmdb.projection import project
 from douban_pipeline.tmdb.types import EntityType
 from douban_pipeline.tmdb.values import graph_hash
-from douban_pipeline_tests.harness.benchmarks.clocks import StandingClock
-from douban_pipeline_tests.harness.benchmarks.counted import calls, sqlite_steps, statements
-from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
+from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, StandingClock, Target, World
+
+_STEP = 5
+"""Instructions of SQLite's virtual machine between two notes of it."""
+
+
+@dataclass(slots=True)
+class Counted:
+    """A number that is known when the block has ended."""
+
+    number: int = 0
+
+
+def calls(work: Callable[[], object]) -> int:
+    """Return how many functions, Python's and C's, ``work`` calls on this thread."""
+    counted = 0
+
+    def note(_frame: Any, what: str, _given: Any) -> None:
+        nonlocal counted
+        if what in ("call", "c_call"):
+            counted += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+@contextmanager
+def statements(engine: Engine) -> Iterator[Counted]:
+    """Count the statements that are executed within the block."""
+    counted = Counted()
+
+    def note(*_: Any) -> None:
+        counted.number += 1
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield counted
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+@contextmanager
+def sqlite_steps(engine: Engine) -> Iterator[Counted]:
+    """Count the instructions that SQLite executes within the block, in steps of five."""
+    counted = Counted()
+
+    def note() -> int:
+        counted.number += 1
+        return 0
+
+    def watch(connection: Any, *_: Any) -> None:
+        connection.set_progress_handler(note, _STEP)
+
+    def leave(connection: Any, *_: Any) -> None:
+        connection.set_progress_handler(None, 0)
+
+    event.listen(engine, "checkout", watch)
+    event.listen(engine, "checkin", leave)
+    try:
+        yield counted
+    finally:
+        event.remove(engine, "checkout", watch)
+        event.remove(engine, "checkin", leave)
+
 
 WORSE = 1.3
 """How often its baseline a ratio may be."""
@@ -171,7 +240,6 @@ def _pages(engine: Engine, section: int) -> list[Figure]:
 
 
 def _talk(engine: Engine, *, object_id: int, comments: int) -> int:
-    """Write events of so many comments, each with a like; return the section."""
     ids = IdGenerator(object_id, _passing())
     given = []
     with engine.begin() as connection:
@@ -186,7 +254,6 @@ def _talk(engine: Engine, *, object_id: int, comments: int) -> int:
 
 
 def _passing() -> Callable[[], datetime]:
-    """Return a clock of which every look is a second after the last."""
     seconds = itertools.count()
     return lambda: _NOW + timedelta(seconds=next(seconds))
 

@@ -27,7 +27,7 @@ from douban_pipeline_tests.harness.benchmarks.measuring import (
     stopwatch,
 )
 from douban_pipeline_tests.harness.benchmarks.planting import planted_verdicts
-from douban_pipeline_tests.harness.benchmarks.stack_environment import pipeline_environment
+from douban_pipeline_tests.harness.benchmarks.stack import pipeline_environment
 
 COMPARED = 20_000
 """Videos whose titles rapidfuzz alone compares."""
@@ -89,7 +89,6 @@ def _judge_again(environment: dict[str, str]) -> tuple[Stopwatch, Replay]:
 
 
 def _cpu() -> float:
-    """Return CPU seconds of this process and of those that it started and that ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 

@@ -7,9 +7,15 @@ from collections.abc import Callable
 from douban_pipeline.douban.chain.due.intake import Intake
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.services import Services
-from douban_pipeline_tests.harness.benchmarks.bare import bare_cursor
-from douban_pipeline_tests.harness.benchmarks.clocks import when_due
-from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Samples, Target, World
+from douban_pipeline_tests.harness.benchmarks.measuring import (
+    Figure,
+    Measure,
+    Samples,
+    Target,
+    World,
+    bare_cursor,
+    when_due,
+)
 
 SHARES = {"1 % due": 0.01, "10 % due": 0.1, "all due": 1.0}
 """How much of the library is due: on a common day, with a backlog, and after the pipeline stood still for months."""
@@ -84,4 +90,4 @@ def _bare_intake_look(services: Services) -> None:
                 cursor.fetchall()
 
 
-MEASURES = (Measure("sensor_look", "what the sensors ask of the database in one tick", sensor_look),)
+MEASURES = (Measure("sensor-look", "what the sensors ask of the database in one tick", sensor_look),)

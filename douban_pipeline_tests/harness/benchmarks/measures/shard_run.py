@@ -1,4 +1,4 @@
-"""One run of the chain over one shard with 100 due videos, as production runs it."""
+"""One run of the chain over one shard with 100 due videos, as production runs it, and where its time went."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +15,108 @@ from pathlib import Path
 import dagster as dg
 import httpx
 
-from douban_pipeline_tests.harness.benchmarks.chain_runs import launch_chain, wait_for_runs
-from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
 from douban_pipeline_tests.harness.benchmarks.measuring import Figure, Measure, Target, World
-from douban_pipeline_tests.harness.benchmarks.requests_seen import Request, TimedReplay, busy_seconds
-from douban_pipeline_tests.harness.benchmarks.run_phases import RunPhases, phases_of
-from douban_pipeline_tests.harness.benchmarks.stack_environment import FREE, quiet_stack
+from douban_pipeline_tests.harness.benchmarks.stack import (
+    FREE,
+    Request,
+    TimedReplay,
+    busy_seconds,
+    due_at_upstream,
+    launch_chain,
+    quiet_stack,
+    videos_of_shard,
+    wait_for_runs,
+)
 from douban_pipeline_tests.harness.rig.dagster_stack import DagsterStack
+
+_STEP_BEGAN = dg.DagsterEventType.STEP_START
+_ENDED = (
+    dg.DagsterEventType.STEP_SUCCESS,
+    dg.DagsterEventType.STEP_FAILURE,
+    dg.DagsterEventType.STEP_SKIPPED,
+)
+_FINISHED = (
+    dg.DagsterEventType.RUN_SUCCESS,
+    dg.DagsterEventType.RUN_FAILURE,
+    dg.DagsterEventType.RUN_CANCELED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPhases:
+    """Seconds of one run, from the moment it was asked for."""
+
+    wall: float
+    queued: float
+    starting: float
+    steps: float
+    between: float
+    longest: tuple[tuple[str, float], ...]
+
+    @property
+    def dagster(self) -> float:
+        """Seconds outside of steps."""
+        return self.wall - self.steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """When a step began and ended (unix seconds)."""
+
+    began: float
+    ended: float
+
+
+Moment = tuple[float, dg.DagsterEventType, str]
+
+
+def phases(asked_at: float, moments: Iterable[Moment]) -> RunPhases:
+    """Return where the time went of a run that was asked for at ``asked_at`` and executes its steps one by one.
+
+    Raises:
+        ValueError: It never had a step, or did not finish.
+    """
+    moments = list(moments)
+    steps = steps_among(moments)
+    dequeued = max((at for at, kind, _ in moments if kind is dg.DagsterEventType.RUN_STARTING), default=None)
+    finished = max((at for at, kind, _ in moments if kind in _FINISHED), default=None)
+    if finished is None or dequeued is None or not steps:
+        raise ValueError("the run did not come as far as a step and its end")
+    first = min(step.began for step in steps.values())
+    longest = tuple(
+        sorted(((name, step.ended - step.began) for name, step in steps.items()), key=lambda pair: -pair[1])
+    )
+    inside = sum(seconds for _, seconds in longest)
+    return RunPhases(
+        finished - asked_at, dequeued - asked_at, first - dequeued, inside, finished - first - inside, longest
+    )
+
+
+def steps_among(moments: Iterable[Moment]) -> dict[str, _Step]:
+    """Return the steps that began and ended, by name."""
+    starts: dict[str, float] = {}
+    steps: dict[str, _Step] = {}
+    for at, kind, name in sorted(moments, key=lambda moment: moment[0]):
+        if kind is _STEP_BEGAN:
+            starts[name] = at
+        elif kind in _ENDED and name in starts:
+            steps[name] = _Step(starts[name], at)
+    return steps
+
+
+def phases_of(instance: dg.DagsterInstance, run_id: str, asked_at: float) -> RunPhases:
+    """Return where the time of a run in ``instance`` went.
+
+    Raises:
+        ValueError: As `phases`.
+    """
+    return phases(asked_at, _moments(instance, run_id))
+
+
+def _moments(instance: dg.DagsterInstance, run_id: str) -> list[Moment]:
+    entries = ((entry, entry.dagster_event) for entry in instance.all_logs(run_id))
+    return [(entry.timestamp, event.event_type, entry.step_key or "") for entry, event in entries if event]
+
 
 VIDEOS = 100
 RUNS = 3
@@ -73,7 +168,6 @@ def _one_run(world: World, stack: DagsterStack, upstream: TimedReplay, shard: in
 
 
 def _bare_requests(url: str, requests: Sequence[Request]) -> float:
-    """Return the seconds that an HTTP client alone takes for the same requests, as many at once."""
     with httpx.Client(timeout=30) as client, ThreadPoolExecutor(_THREADS) as pool:
         began = time.perf_counter()
         for answer in pool.map(client.get, (url + request.target for request in requests)):
@@ -82,7 +176,6 @@ def _bare_requests(url: str, requests: Sequence[Request]) -> float:
 
 
 def _empty_job(scratch: Path) -> float:
-    """Return the seconds from the start of `dg launch` with a job that does nothing to its end."""
     home = scratch / "empty"
     home.mkdir()
     (home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
@@ -147,5 +240,5 @@ def _figures(runs: Sequence[_Run], videos: int, bare: float, empty: float) -> li
 
 
 MEASURES = (
-    Measure("shard_run", "One run of the chain over one shard with 100 due videos, upstream at no delay.", _measure),
+    Measure("shard-run", "One run of the chain over one shard with 100 due videos, upstream at no delay.", _measure),
 )

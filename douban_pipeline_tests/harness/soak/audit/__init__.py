@@ -7,27 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from douban_pipeline_tests.harness.soak.audit.decided import every_decision_is_applied_once
+from douban_pipeline_tests.harness.soak.audit.changes import (
+    batches_are_reversible,
+    log_agrees_with_itself,
+    log_agrees_with_the_states,
+    no_locked_value_changed,
+    references_exist,
+)
 from douban_pipeline_tests.harness.soak.audit.explained import (
     every_change_is_explained,
     every_write_is_signed,
 )
-from douban_pipeline_tests.harness.soak.audit.limits import budget_is_kept, limits_are_kept
-from douban_pipeline_tests.harness.soak.audit.locked import no_locked_value_changed
-from douban_pipeline_tests.harness.soak.audit.log_rows import (
-    log_agrees_with_itself,
-    log_agrees_with_the_states,
-    references_exist,
-)
-from douban_pipeline_tests.harness.soak.audit.reachable import every_video_is_reachable
+from douban_pipeline_tests.harness.soak.audit.limits import limits_are_kept
 from douban_pipeline_tests.harness.soak.audit.records import Records, read
-from douban_pipeline_tests.harness.soak.audit.reversible import batches_are_reversible
-from douban_pipeline_tests.harness.soak.audit.runs import runs_ended_well, usage_is_flat
-from douban_pipeline_tests.harness.soak.audit.tasks import no_task_is_doubled, no_task_is_lost
-from douban_pipeline_tests.harness.soak.audit.told import (
+from douban_pipeline_tests.harness.soak.audit.runs import (
     launches_are_honoured,
     launches_are_taken_after_a_restart,
-    nobody_is_advised_against,
+    runs_ended_well,
+    usage_is_flat,
+)
+from douban_pipeline_tests.harness.soak.audit.work import (
+    every_decision_is_applied_once,
+    every_video_is_reachable,
+    no_task_is_doubled,
+    no_task_is_lost,
 )
 from douban_pipeline_tests.harness.soak.evidence import (
     Evidence,
@@ -50,7 +53,6 @@ INVARIANTS: tuple[Callable[[Evidence, Records], Finding], ...] = (
     every_video_is_reachable,
     every_decision_is_applied_once,
     limits_are_kept,
-    budget_is_kept,
     usage_is_flat,
     log_agrees_with_itself,
     log_agrees_with_the_states,
@@ -59,7 +61,6 @@ INVARIANTS: tuple[Callable[[Evidence, Records], Finding], ...] = (
     batches_are_reversible,
     launches_are_honoured,
     launches_are_taken_after_a_restart,
-    nobody_is_advised_against,
 )
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from douban_pipeline_tests.harness.soak.audit.found import Case
-from douban_pipeline_tests.harness.soak.audit.records import Records, known_moment
+from douban_pipeline_tests.harness.soak.audit.records import Case, Records
 from douban_pipeline_tests.harness.soak.evidence import SOURCES, Evidence, Finding
 
 _MINUTE = 60.0
@@ -50,7 +49,6 @@ def limits_are_kept(evidence: Evidence, _records: Records) -> Finding:
 
 
 def _by_source(requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
-    """Return when requests of each source came and ended, and for what; a source may have several endpoints."""
     found: dict[str, dict[str, list[Any]]] = {}
     for endpoint, log in requests.items():
         of_source = found.setdefault(SOURCES.get(endpoint, endpoint), {"times": [], "ended": [], "keys": []})
@@ -59,32 +57,7 @@ def _by_source(requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
     return found
 
 
-def budget_is_kept(evidence: Evidence, records: Records) -> Finding:
-    """Check what the language model cost, by day of the site; calls that are under way when it is spent still end."""
-    case = Case("the language model cost no more than a day's budget, but for the calls that were under way")
-    settings = evidence.services.settings
-    cost: dict[Any, float] = {}
-    tokens: Counter[Any] = Counter()
-    dearest = heaviest = 0.0
-    query = "SELECT created_at, cost_usd, prompt_tokens, completion_tokens FROM {own}intro"
-    for call in records.rows(query):
-        case.checked += 1
-        day = known_moment(call["created_at"]).astimezone(settings.zone).date()
-        used = call["prompt_tokens"] + call["completion_tokens"]
-        cost[day] = cost.get(day, 0.0) + call["cost_usd"]
-        tokens[day] += used
-        dearest, heaviest = max(dearest, call["cost_usd"]), max(heaviest, used)
-    for day, spent in cost.items():
-        case.notes.append(f"{day}: {spent:.4f} USD, {tokens[day]} tokens")
-        if spent > settings.llm_budget_usd_per_day + settings.llm_concurrency * dearest:
-            case.breaks(f"{spent:.4f} USD on {day}, allowed are {settings.llm_budget_usd_per_day:g}")
-        if tokens[day] > settings.llm_tokens_per_day + settings.llm_concurrency * heaviest:
-            case.breaks(f"{tokens[day]} tokens on {day}, allowed are {settings.llm_tokens_per_day}")
-    return case.finding()
-
-
 def _busiest(moments: Sequence[float]) -> tuple[int, float]:
-    """Return how many requests came in the busiest 60 seconds, and when these began."""
     found = [(bisect.bisect_left(moments, each + _MINUTE) - place, each) for place, each in enumerate(moments)]
     return max(found, key=lambda each: each[0])
 

@@ -1,4 +1,4 @@
-"""Our tables as the auditor reads them: plain SQL, rows as dictionaries, the change log as comparable texts."""
+"""Our tables as the auditor reads them (plain SQL, rows as dictionaries), and gathering what breaks an invariant."""
 
 from __future__ import annotations
 
@@ -10,8 +10,45 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from douban_pipeline_tests.harness.soak.evidence import Evidence
-from douban_pipeline_tests.harness.soak.values import canonical_row
+from douban_pipeline_tests.harness.soak.evidence import Evidence, Finding
+from douban_pipeline_tests.harness.soak.journal import canonical_row
+
+_MOST_EXAMPLES = 12
+
+
+@dataclass(slots=True)
+class Case:
+    """One invariant under examination: what was looked at, and what breaks it."""
+
+    invariant: str
+    checked: int = 0
+    violations: int = 0
+    waiting: int = 0
+    examples: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def breaks(self, example: str) -> None:
+        """Note a violation."""
+        self.violations += 1
+        if len(self.examples) < _MOST_EXAMPLES:
+            self.examples.append(example)
+
+    def undone(self, example: str, drained: bool) -> None:
+        """Note work that was not done: a violation if all that waited was ``drained``, else it may only have waited."""
+        if drained:
+            self.breaks(example)
+            return
+        self.waiting += 1
+        if len(self.examples) < _MOST_EXAMPLES:
+            self.examples.append(f"waits: {example}")
+
+    def finding(self) -> Finding:
+        """Return what became of it."""
+        note = "; ".join(self.notes)
+        return Finding(
+            self.invariant, not self.violations, self.checked, self.violations, tuple(self.examples), note, self.waiting
+        )
+
 
 PIPELINE = "pipeline"
 """The operator of everything automatic."""
@@ -27,12 +64,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row of the change log.
-
-    Attributes:
-        old, new: CMS columns as `values.canonical` texts.
-        state_old, state_new: Columns of our state, as JSON has them.
-    """
+    """A row of the change log."""
 
     change_id: int
     vod_id: int
@@ -93,11 +125,7 @@ class Change:
 
 @dataclass(slots=True)
 class Records:
-    """What the tables hold at the end.
-
-    Attributes:
-        locked_ids: The ids that decisions locked as they found them, which the log does not repeat, by decision.
-    """
+    """What the tables hold at the end."""
 
     engine: Engine
     prefix: str

@@ -1,1 +1,0 @@
-"""Generated sections of comments, and how fast they are scored."""

@@ -1,1 +1,0 @@
-"""What must hold of the soak of the systems beside Douban's, without running one."""
