@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing
-from dataclasses import asdict, replace
-from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -21,7 +18,6 @@ from douban_pipeline.douban.quality.stored_verdicts import (
     RescoreSelection,
     StoredVerdicts,
 )
-from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.weights import Thresholds, Weights
@@ -100,16 +96,6 @@ def test_other_thresholds_are_reported_in_numbers_and_by_example(library, shelf)
     assert found.reconsidered == []
 
 
-def test_laxer_rules_name_who_waits_for_a_link(library, shelf):
-    shelf.judged(video_for(RIVER, 4), [RIVER], profile=STRICT)
-    shelf.judged(video_for(WHALE, 70), [WHALE], profile=STRICT)
-    found = again(library, chosen={4: 90_000_101, 70: 90_000_999})
-    assert found.moves == {("REVIEW", "CONFIRMED", False): 2}
-    assert found.reconsidered == [4, 70]
-    assert (found.people_before, found.people_after) == ({}, {True: 1, False: 1})
-    assert [row["之后"] for row in figures.people_rows(found)] == [1, 1]
-
-
 def test_another_subject_is_a_change_even_where_the_status_stays(library, shelf):
     remake = subject(90_000_204, "长河落日记事", 2022, directors=RIVER["directors"], actors=["子", "丑", "寅"])
     mixed = video_for(RIVER, 4, actors=("子", "丑"), duration_minutes=None, genres=(), regions=())
@@ -119,14 +105,6 @@ def test_another_subject_is_a_change_even_where_the_status_stays(library, shelf)
     assert sum(changed.values()) == 1
     [row] = figures.example_rows(found)
     assert ("90000204" in row["之前条目"], "90000101" in row["之后条目"], row["变化"]) == (True, True, "待审核，换首选")
-
-
-def test_strata_are_counted(library, shelf):
-    shelf.judged(video_for(RIVER, 4), [RIVER])
-    found = again(library, STRICT)
-    counts = (found.strata, found.strata_before, found.strata_after, found.strata_changed)
-    assert [each["rich"] for each in counts] == [1, 1, 0, 1]
-    assert {"类别": "本地有年份和人员（rich）", "影片": 1}.items() <= figures.replayed_stratum_rows(found)[0].items()
 
 
 def test_a_subject_nobody_asked_about_is_rebuilt_from_what_the_search_said(library, shelf):
@@ -163,16 +141,6 @@ def test_the_newest_verdict_counts(library, shelf):
     assert again(library).moves == {("REVIEW", "REVIEW", False): 1}
 
 
-def test_a_part_of_the_library(library, shelf):
-    for entry, vod_id in ((RIVER, 4), (WHALE, 5), (TRAM, 6), (KITE, 70)):
-        shelf.judged(video_for(entry, vod_id), [entry])
-        library.clock.advance(days=1)
-    assert again(library, shards=(6,)).replayed == 2
-    assert again(library, most=3).replayed == 3
-    assert again(library, since=library.clock.now() - timedelta(days=2)).replayed == 2
-    assert again(library, since=library.clock.now()).replayed == 0
-
-
 def test_batches_join_up_and_memory_is_bounded(library, shelf, monkeypatch):
     monkeypatch.setattr(stored_verdicts, "BATCH", 2)
     monkeypatch.setattr(stored_verdicts, "KEPT_SUBJECTS", 1)
@@ -202,17 +170,6 @@ def test_a_batch_costs_the_same_few_queries_whatever_its_size(library, shelf):
         sa.event.remove(library.engine, "before_cursor_execute", note)
         counts.append(len(asked))
     assert counts[0] == counts[1] < 15
-
-
-def test_examples_are_few_and_the_same_each_time(library, shelf):
-    library.add_states(*({"vod_id": vod_id} for vod_id in range(100, 130)))
-    for vod_id in range(100, 130):
-        shelf.judged(video_for(RIVER, vod_id), [RIVER])
-    first, second = (again(library, STRICT, examples=3).examples for _ in range(2))
-    shown = [judged.stored.vod_id for judged in first["CONFIRMED", "REVIEW"]]
-    assert (len(shown), shown) == (3, sorted(shown))
-    assert first == second
-    assert again(library, STRICT, examples=0).examples == {("CONFIRMED", "REVIEW"): []}
 
 
 def test_everything_else_is_as_it_was_then(library, shelf):
@@ -274,17 +231,6 @@ def test_nothing_is_asked_and_nothing_is_changed(library, shelf, monkeypatch):
     assert ([library.query(sa.select(table)) for table in tables], library.all_bytes()) == before
 
 
-def test_facts_survive_being_stored():
-    video = video_for(RIVER, 4, aliases=("别名",), year=None)
-    glimpsed = Subject(90_000_300, "片名", kind=Kind.SERIES, release_years=(2020, 2021), fetched=False)
-    assert video_of({**asdict(video), "directors": list(video.directors)}) == video
-    assert subject_of(asdict(glimpsed)) == glimpsed
-    # An earlier release knew less, a later one may have dropped something.
-    older = {name: value for name, value in asdict(video).items() if name != "remarks"}
-    assert video_of({**older, "mood": "blue"}) == replace(video, remarks="")
-    assert {item.name for item in dataclasses.fields(Subject)} >= {"serial", "fetched"}
-
-
 GIVEN = {"chosen": {3: 90_000_101, 38: 90_000_103}, "examples": 2}
 
 
@@ -300,22 +246,6 @@ def shelve_forty(shelf: Shelf) -> None:
 def told(found: Replay) -> str:
     found.seconds_reading = found.seconds_judging = 0.0
     return repr(found)
-
-
-@pytest.mark.parametrize("selection", [{}, {"most": 17}, {"shards": (1, 2, 3, 9, 30)}], ids=str)
-def test_pieces_put_together_are_the_whole(library, shelf, selection):
-    shelve_forty(shelf)
-    stored = StoredVerdicts(library.services, RescoreSelection(**selection))
-    whole = replay(stored.batches(), STRICT, **GIVEN)
-    pieces = stored.pieces(4)
-    assert 3 <= len(pieces) <= 4
-    found = Replay()
-    for piece in pieces:
-        found.add(replay(StoredVerdicts(library.services, piece).batches(), STRICT, **GIVEN), GIVEN["examples"])
-    found.sort()
-    assert told(found) == told(whole), "the order in which things are counted, too"
-    assert whole.moves
-    assert whole.lost
 
 
 def test_two_processes_find_what_one_finds(sqlite_library):
