@@ -89,10 +89,7 @@ def test_this_runs_videos_come_first(stage, monkeypatch):
     scenario = scenario.under(llm_url=scenario.upstream.llm_url)
     # Video 4 was synced long ago; 68 is linked by this run.
     scenario.library.set_state(
-        4,
-        douban_review_status="CONFIRMED",
-        douban_last_sync_at=START - 5 * DAY,
-        douban_next_sync_at=START + DAY,
+        4, douban_review_status="CONFIRMED", douban_last_sync_at=START - 5 * DAY, douban_next_sync_at=START + DAY
     )
     run = scenario.play()
     assert (run.metadata("synced_fields")["written"], run.metadata("ai_intros")["written"]) == (1, 1)
