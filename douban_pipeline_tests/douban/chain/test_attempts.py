@@ -64,14 +64,6 @@ def raising(error):
     return call
 
 
-def test_answers_come_back_with_their_task(library):
-    tasks = leased(library, *range(1, 31))
-    attempts = attempts_of(library)
-    assert run(attempts, tasks, lambda task: task.vod_id * 2, workers=3) == {n: n * 2 for n in range(1, 31)}
-    assert (attempts.deferred, attempts.failed, attempts.left) == ([], [], 0)
-    assert {task["status"] for task in library.tasks()} == {"RUNNING"}
-
-
 def test_a_video_that_must_not_be_the_probe_leaves_it_to_the_others(library):
     tasks = leased(library, 7, 8, 67)
 

@@ -187,14 +187,6 @@ def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(c
     assert (item.found, other.found) == (None, None)
 
 
-def test_the_asset_says_how_many_and_queues_nothing_twice(confirmed, monkeypatch):
-    monkeypatch.setattr(due_rechecks.queue_due_rechecks, "__kwdefaults__", {"rule_version": "rules-next"})
-    run = confirmed.launch("recheck_due_links")
-    told = run.metadata("due_rechecks")
-    assert (told["links"], told["queued"], told["for_rules"], told["to_search"], told["today"]) == (2, 2, 2, 0, 2)
-    assert confirmed.launch("recheck_due_links").metadata("due_rechecks")["queued"] == 0
-
-
 FACTS = {
     "directors": ("甲导",),
     "actors": ("乙", "丙"),
