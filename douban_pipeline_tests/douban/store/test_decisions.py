@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from douban_pipeline.douban.store.decisions import Decision, DecisionStatus
-from douban_pipeline.douban.store.states import DecisionAction, DecisionState
+from douban_pipeline.douban.store.states import DecisionAction
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ROW: dict[str, Any] = {
@@ -56,10 +56,6 @@ def test_a_decision_is_read_from_its_row(state: str, run_after: datetime | None,
     assert (found.vod_id, found.shard, found.verdict_id, found.reviewer) == (70, 6, 0, "小王")
 
 
-def test_every_state_of_a_row_that_is_settled_has_a_status_of_the_same_name() -> None:
-    assert {str(state) for state in DecisionState} - set(map(str, DecisionStatus)) == {"pending"}
-
-
 def test_what_means_nothing_for_an_action_makes_no_difference() -> None:
     named = Decision(70, DecisionAction.set_id, 90_000_101)
     assert named.identity == "70:set_id:90000101:0:0:0"
@@ -81,9 +77,3 @@ def test_a_subject_that_was_compared_is_not_to_be_checked_again() -> None:
     assert not replace(found, status=DecisionStatus.REFUSED).unchecked
     assert replace(found, status=DecisionStatus.CHECKED).unchecked
     assert not replace(found, action=DecisionAction.choose).unchecked, "candidates were compared by the matcher"
-
-
-def test_a_reason_is_reported_with_its_row_and_video() -> None:
-    refused = Decision(70, DecisionAction.ignore, where="第 3 行", title="甲", reason="没有这部影片")
-    assert refused.sentence == "第 3 行（影片 70《甲》）：没有这部影片"
-    assert replace(refused, title="").sentence == "第 3 行（影片 70）：没有这部影片"

@@ -24,7 +24,6 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.upkeep import jobs, retention
-from douban_pipeline.douban.upkeep.closed_rows import ArchiveShare, archive_figures
 from douban_pipeline.douban.upkeep.retention import MARGIN, PrunedAnswers, prune
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
@@ -151,33 +150,6 @@ def test_what_something_refers_to_stays_as_long_as_it_does(
         attic.library.execute(sa.delete(table))
     assert attic.prune().dropped == 2
     assert attic.held == set()
-
-
-def test_an_answer_with_several_reasons_counts_for_each(attic: Attic) -> None:
-    old = attic.answer("subject:1", 4000)
-    for _, hold in HOLD[1:]:
-        hold(attic.library, [old])
-    pruned = attic.prune()
-    assert pruned.kept == 1
-    assert set(pruned.reasons.values()) == {1}
-
-
-def test_a_closed_task_holds_nothing(attic: Attic) -> None:
-    as_subject_of_task(attic.library, [attic.answer("subject:1", 4000)])
-    [task] = attic.library.tasks()
-    with attic.library.engine.begin() as connection:
-        attic.library.queue().finish(connection, task["task_id"], TaskStatus.SUCCESS)
-    assert attic.prune().dropped == 1
-
-
-def test_a_row_that_names_no_answer_is_no_hindrance(attic: Attic) -> None:
-    in_verdict(attic.library, [])
-    Shelf(attic.library).verdict(2, snapshots=None)
-    in_candidate(attic.library, [None])  # type: ignore[list-item]
-    attic.library.enqueue(attic.library.queue(), [NewTask(1, TaskType.SYNC_DOUBAN, TaskStage.SYNC)])
-    attic.library.execute(sa.update(attic.library.tables.task).values(payload={"verdict_id": 1}))
-    attic.answer("subject:1", 4000)
-    assert attic.prune().dropped == 1
 
 
 def test_a_row_that_cannot_be_read_stops_it_before_anything_goes(attic: Attic) -> None:
@@ -339,25 +311,6 @@ def test_nothing_that_is_held_is_ever_dropped(
 
 
 # --- what people see --------------------------------------------------------------------------------------------------
-
-
-def test_the_archive_is_reported_by_source_and_status(attic: Attic) -> None:
-    put, clock = attic.library.services.archive.put, attic.library.clock
-    for source, status in (("douban", 200), ("douban", 404), ("douban", 403), ("searxng", 200)):
-        put(source, f"{status}", status, b"x" * 100, "v")
-    first = clock.now()
-    clock.advance(days=1)
-    put("douban", "again", 200, b"y", "v")
-    with attic.library.engine.connect() as connection:
-        found = archive_figures(connection, attic.library.tables)
-    sizes = [each.bytes for each in found]
-    assert found == [
-        ArchiveShare("douban", 2, 2, sizes[0], first, clock.now()),
-        ArchiveShare("douban", 4, 2, sizes[1], first, first),
-        ArchiveShare("searxng", 2, 1, sizes[2], first, first),
-    ]
-    assert 5 < sizes[2] < 100
-    assert sizes[1] == 2 * sizes[2]
 
 
 def launch(attic: Attic, instance: dg.DagsterInstance, config: dict[str, Any] | None = None) -> Run:

@@ -77,14 +77,6 @@ def test_an_intros_row_follows_its_change(library):
     assert states(library) == ["written"]
 
 
-def test_an_intro_that_is_not_written_says_why(library):
-    library.set_state(7, intro_locked=True)
-    with pytest.raises(AssertionError, match="简介已锁定"):
-        tell(library)
-    [intro] = intros(library)
-    assert (intro["state"], intro["reason"]) == ("refused", "简介已锁定")
-
-
 @pytest.mark.parametrize(("dies", "state"), [("_settle", "written"), ("_apply", "preview")])
 def test_what_a_dead_run_left_of_an_intro_is_mended(library, dies, state):
     class Dying(ChangeLog):
@@ -215,14 +207,6 @@ def test_an_intro_that_a_person_ordered_goes_with_the_link_too(library):
     assert library.state(7)["intro_locked"] is False
 
 
-def test_an_intro_is_named_once_when_it_is_among_the_chosen(library):
-    link(library)
-    reported = tell(library)
-    undone = revert_writes(library, run_id="run")
-    assert [item.change_id for item in undone] == [reported, reported - 1]
-    assert {item.reason for item in undone} == {""}
-
-
 @pytest.mark.parametrize(
     ("act", "why"),
     [
@@ -262,14 +246,6 @@ def test_an_intro_of_another_subject_stays(library):
     tell(library, subject=RIGHT)
     revert_writes(library, linked)
     assert (library.row(7)["vod_douban_id"], library.row(7)["vod_content"]) == (RIGHT, "根据条目写的简介")
-    assert states(library) == ["written"]
-
-
-def test_a_change_of_other_fields_leaves_the_intro_alone(library):
-    link(library)
-    tell(library)
-    year = write(library, Change(7, "sync", {"vod_year": "2024"}, {"vod_year": "1994"}))
-    assert [item.change_id for item in revert_writes(library, year)] == [year]
     assert states(library) == ["written"]
 
 
