@@ -24,6 +24,7 @@ from douban_pipeline.matching.weights import Thresholds, Weights
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.library import video as cms_row
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 STRICT = Profile("plan", thresholds=Thresholds(confirm=103.0))
@@ -153,22 +154,15 @@ def test_batches_join_up_and_memory_is_bounded(library, shelf, monkeypatch):
 
 
 def test_a_batch_costs_the_same_few_queries_whatever_its_size(library, shelf):
-    asked: list[str] = []
-
-    def note(_connection, _cursor, statement, *_more):
-        asked.append(statement)
-
     assert library.services.cms, "looked at once, before anything is counted"
     library.add_states(*({"vod_id": vod_id} for vod_id in range(100, 140)))
     counts = []
     for vod_ids in (range(100, 102), range(102, 140)):
         for vod_id in vod_ids:
             shelf.judged(video_for(RIVER, vod_id), [RIVER, WHALE])
-        asked.clear()
-        sa.event.listen(library.engine, "before_cursor_execute", note)
-        again(library)
-        sa.event.remove(library.engine, "before_cursor_execute", note)
-        counts.append(len(asked))
+        with sent_statements(library.engine) as sent:
+            again(library)
+        counts.append(len(sent))
     assert counts[0] == counts[1] < 15
 
 

@@ -29,6 +29,7 @@ from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 KEPT_DAYS = retention.ARCHIVE_AGE.days
@@ -172,16 +173,10 @@ def test_a_dry_run_tells_the_same_and_deletes_nothing(attic: Attic) -> None:
 
 def test_no_body_is_read_of_what_stays(attic: Attic) -> None:
     in_verdict(attic.library, [attic.answer(f"subject:{number}", 4000) for number in range(3)])
-    said: list[str] = []
-
-    def hear(*event: Any) -> None:
-        said.append(event[2])
-
-    sa.event.listen(attic.library.engine, "before_cursor_execute", hear)
-    assert attic.prune().kept == 3
-    sa.event.remove(attic.library.engine, "before_cursor_execute", hear)
-    assert any("snapshot_id" in statement for statement in said)
-    assert not [statement for statement in said if "body" in statement]
+    with sent_statements(attic.library.engine) as sent:
+        assert attic.prune().kept == 3
+    assert any("snapshot_id" in statement for statement, _ in sent)
+    assert not [statement for statement, _ in sent if "body" in statement]
 
 
 def test_a_verdict_can_be_judged_again_after_years(attic: Attic) -> None:

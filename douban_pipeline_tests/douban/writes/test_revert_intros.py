@@ -40,12 +40,17 @@ def link(library, vod_id=7, subject=WRONG, **given):
     return write(library, Change(vod_id, "link", {name: row[name] for name in new}, new, state, **given))
 
 
-def tell(library, vod_id=7, subject=WRONG, text="根据条目写的简介", **given):
-    """Write an intro as the room of intros does; return the change."""
+def planted(library, vod_id=7, subject=WRONG):
+    """Put an intro that nothing was written from yet into its table; return its id."""
     key = {"vod_id": vod_id, "shard": vod_id, "douban_id": subject, "run_id": "run"}
     row = {**key, "state": "preview", "prompt_version": "intro-1", "fact_sheet_hash": "", "created_at": START}
     library.execute(sa.insert(library.tables.intro).values(row))
-    intro_id = intros(library)[-1]["intro_id"]
+    return intros(library)[-1]["intro_id"]
+
+
+def tell(library, vod_id=7, subject=WRONG, text="根据条目写的简介", **given):
+    """Write an intro as the room of intros does; return the change."""
+    intro_id = planted(library, vod_id, subject)
     now = library.clock.now()
     state = {"intro_locked": True, "intro_lock_time": now, "intro_ai_source": "模型", "intro_ai_last_at": now}
     found = library.row(vod_id)
@@ -95,13 +100,9 @@ def test_what_a_dead_run_left_of_an_intro_is_mended(library, dies, state):
 
 
 def tell_with(library, kind):
-    row = {"vod_id": 7, "shard": 7, "douban_id": WRONG, "run_id": "run", "state": "preview"}
-    row |= {"prompt_version": "intro-1", "fact_sheet_hash": "", "created_at": START}
-    library.execute(sa.insert(library.tables.intro).values(row))
+    intro_id = planted(library)
     old = {"vod_content": library.row(7)["vod_content"]}
-    change = Change(
-        7, "intro", old, {"vod_content": "新"}, {"intro_locked": True}, intro_id=intros(library)[0]["intro_id"]
-    )
+    change = Change(7, "intro", old, {"vod_content": "新"}, {"intro_locked": True}, intro_id=intro_id)
     library.change_log(kind=kind, owner=dead_owner()).write([change])
 
 
@@ -110,12 +111,10 @@ def test_what_a_run_of_another_machine_wrote_before_it_died_stays_the_intros_cha
         def _settle(self, *_):
             raise KeyboardInterrupt
 
-    intro = {"vod_id": 7, "shard": 7, "douban_id": WRONG, "run_id": "run", "state": "preview"}
-    intro |= {"prompt_version": "intro-1", "fact_sheet_hash": "", "created_at": START}
-    library.execute(sa.insert(library.tables.intro).values(intro))
+    intro_id = planted(library)
     old = {"vod_content": library.row(7)["vod_content"]}
     state = {"intro_locked": True, "intro_lock_time": START}
-    change = Change(7, "intro", old, {"vod_content": "新"}, state, intro_id=intros(library)[0]["intro_id"])
+    change = Change(7, "intro", old, {"vod_content": "新"}, state, intro_id=intro_id)
     with pytest.raises(KeyboardInterrupt):
         library.change_log(kind=Dying, owner="run@elsewhere:1").write([change])
     # Whether it is alive cannot be known yet; the run that has the task by now writes the same text from the archive.
@@ -130,11 +129,9 @@ def test_what_a_run_of_another_machine_wrote_before_it_died_stays_the_intros_cha
 
 
 def test_of_two_changes_with_one_text_the_one_that_wrote_it_stays_noted(library):
-    intro = {"vod_id": 7, "shard": 7, "douban_id": WRONG, "run_id": "run", "state": "preview"}
-    intro |= {"prompt_version": "intro-1", "fact_sheet_hash": "", "created_at": START}
-    library.execute(sa.insert(library.tables.intro).values(intro))
+    intro_id = planted(library)
     old = {"vod_content": library.row(7)["vod_content"]}
-    change = Change(7, "intro", old, {"vod_content": "新"}, {}, intro_id=intros(library)[0]["intro_id"])
+    change = Change(7, "intro", old, {"vod_content": "新"}, {}, intro_id=intro_id)
 
     class Overtaken(ChangeLog):
         def _apply(self, change, change_id):
