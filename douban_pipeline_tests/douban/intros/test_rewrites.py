@@ -105,22 +105,6 @@ def test_the_budget_holds_for_people_too(room):
     assert "今日预算" in result["intros"]
 
 
-def test_what_somebody_wrote_during_the_run_is_not_lost(room):
-    house = room(linked(RIVER, 4))
-    llm = house.library.services.llm
-    real = type(llm).complete
-
-    def complete(self, *given, **named):
-        house.library.set_cms(4, vod_content="站长刚写的")
-        return real(self, *given, **named)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(llm), "complete", complete)
-        result = metadata_of(house.redo(4))
-    assert (result["written"], result["skipped"], house.content(4)) == (0, 1, "站长刚写的")
-    assert telling(house.intros(), "state") == [("refused",)]
-
-
 def test_an_order_over_an_intro_is_taken_back_step_by_step(room):
     house = room(linked(RIVER, 4))
     before = house.library.all_bytes()

@@ -7,7 +7,6 @@ import multiprocessing
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core import http
 from douban_pipeline.douban.quality import figures, stored_verdicts
 from douban_pipeline.douban.quality.library_replay import Replay, replay, replay_all
 from douban_pipeline.douban.quality.stored_verdicts import (
@@ -211,18 +210,6 @@ def test_other_videos_of_a_candidate_are_those_that_were_linked_then(library, sh
     shelf.changed(6, old={"vod_douban_id": 0}, new={"vod_douban_id": 90_000_101})
     [[item]] = StoredVerdicts(library.services, RescoreSelection()).batches()
     assert item.case.circumstances.linked == {90_000_101: ["早先的一部", "自带的一部"]}
-
-
-def test_nothing_is_asked_and_nothing_is_changed(library, shelf, monkeypatch):
-    def forbidden(*_args, **_options):
-        raise AssertionError("a replay makes no request")
-
-    shelf.judged(video_for(RIVER, 4), [RIVER, WHALE])
-    monkeypatch.setattr(http.Fetcher, "__init__", forbidden)
-    tables = library.tables.metadata.sorted_tables
-    before = [library.query(sa.select(table)) for table in tables], library.all_bytes()
-    assert again(library, STRICT).changed == 1
-    assert ([library.query(sa.select(table)) for table in tables], library.all_bytes()) == before
 
 
 GIVEN = {"chosen": {3: 90_000_101, 38: 90_000_103}, "examples": 2}

@@ -19,7 +19,6 @@ from douban_pipeline.douban.quality.rates import (
     band_of,
     by_stratum,
     clean_labels,
-    decisions_to_launch,
     openings,
     shortfalls,
     target_status,
@@ -103,11 +102,6 @@ def test_a_bad_stratum_does_not_pull_down_the_wide_one_around_it():
     assert shortfalls(labels, {}, {"season"}, **SETTLED) == {}
 
 
-def test_what_is_bad_beside_it_is_held_back_too():
-    labels = [label(True, "rich")] * 60 + [label(False, "rich")] * 40 + [label(False, "season", "rich")] * 40
-    assert shortfalls(labels, {}, (), **SETTLED) == {"season": Rate(0, 40), "rich": Rate(60, 100)}
-
-
 def test_what_a_lifted_brake_explained_does_not_come_back_in_another_stratum():
     before = [label(False, "season", "rich", minutes=1)] * 40 + [label(True, "rich", minutes=1)] * 80
     since = {"season": START + timedelta(minutes=2)}
@@ -162,14 +156,3 @@ def test_links_to_check_are_drawn_from_every_stratum_those_known_least_first():
     assert found.picks[-1].strata == ("rich",)
     assert audit(reversed(given_links), {1000}, rates, day="2026-03-01").picks == found.picks
     assert audit(given_links, {1000}, rates, day="2026-03-02").picks != found.picks
-
-
-def test_the_sample_comes_as_a_config_for_the_launchpad():
-    text = decisions_to_launch(links(2), {1: "片名\n  # 一", 2: "片名\u2028: 二"}, day="2026-03-01")
-    assert text.splitlines()[5:] == [
-        "      note: 抽样核对 2026-03-01",
-        "      dry_run: true",
-        "      decisions:",
-        "        - {vod_id: 1, action: set_id, douban_id: 90000001}  # 片名 # 一",
-        "        - {vod_id: 2, action: set_id, douban_id: 90000002}  # 片名: 二",
-    ]

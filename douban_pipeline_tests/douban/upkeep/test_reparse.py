@@ -12,6 +12,7 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
+from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import Snapshot
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.demo.stand_ins.answers import douban_answer
@@ -89,6 +90,15 @@ def test_what_is_read_is_noted_so_that_the_rest_is_left(library: Library) -> Non
     again = reparse_answers(library, dry_run=False)
     assert (again.looked_at, again.good, again.noted) == (4, 0, 0)
     assert reparse_answers(library, only_older_versions=False).looked_at == 7
+
+
+def test_a_limit_takes_the_oldest(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_module, "_BODIES", 2)
+    body = douban_answer(RIVER).body
+    ids = [put(library, f"subject:{RIVER['id']}", body + b" " * number) for number in range(5)]
+    found = reparse_answers(library, limit=3, dry_run=False)
+    assert (found.looked_at, found.noted) == (3, 3)
+    assert [versions(library)[number] for number in ids] == [NOW] * 3 + [OLD] * 2
 
 
 def test_a_parser_that_breaks_is_reported_and_does_not_stop_the_rest(

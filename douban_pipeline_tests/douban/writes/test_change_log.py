@@ -206,6 +206,12 @@ def test_a_column_that_is_not_ours_stops_the_call_before_anything_is_written(lib
     assert library.log() == []
 
 
+def test_two_changes_of_a_video_are_two_calls(library):
+    with pytest.raises(ValueError, match="video 7: two changes in one call"):
+        library.change_log().write([link(7), link(8), link(7)])
+    assert library.log() == []
+
+
 def test_a_write_that_changes_state_alone_touches_no_cms_row(library):
     before = library.all_bytes()
     library.set_state(7, douban_id_locked=True)
