@@ -52,6 +52,11 @@ def test_long_lists_are_not_compared_by_sound() -> None:
     assert not heard(("Marten Solberg",), ("马尔滕·索尔贝里", *many))
 
 
+def test_two_names_of_one_script_are_not_compared_by_sound() -> None:
+    assert not heard(("Marten Solberg",), ("Marten Solberg",))
+    assert not heard(("唐立伟",), ("唐立伟",))
+
+
 @pytest.mark.parametrize(
     ("year", "outcome"),
     [(2016, ItemOutcome.AGREE), (2015, ItemOutcome.AGREE), (2014, ItemOutcome.UNKNOWN), (None, ItemOutcome.UNKNOWN)],

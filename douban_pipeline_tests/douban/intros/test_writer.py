@@ -98,6 +98,11 @@ def test_without_a_source_worth_retelling_the_model_is_not_asked(room, film, lea
     assert (house.calls, house.content(4)) == (0, "<p>原有简介</p>")
 
 
+def test_a_source_that_is_just_long_enough_is_retold(room):
+    house = room(linked(TOLD, 4), intro_min_source_han=49)
+    assert (house.run()["asked"], house.calls) == (1, 1)
+
+
 def test_the_facts_come_from_the_archive_when_the_sync_asked_already(room):
     house = room(linked(RIVER, 4))
     house.library.services.douban.subject(90_000_101, max_age=None)

@@ -94,6 +94,12 @@ def test_an_empty_row_is_filled():
     }
 
 
+def test_people_are_written_without_their_roles():
+    record = replace(FULL, actors=("周迅 饰演 女主角", "陈坤 饰 乙", "周迅(客串)"), directors=("导演：张导",))
+    new = plan(record=record).new
+    assert (new["vod_actor"], new["vod_director"]) == ("周迅,陈坤", "张导")
+
+
 def test_old_values_are_those_that_were_read():
     row = {"vod_actor": "内详", "vod_douban_score": Decimal("7.1"), "vod_total": 0}
     found = plan(row)
