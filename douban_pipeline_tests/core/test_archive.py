@@ -79,6 +79,11 @@ def test_long_keys_are_distinguished_beyond_what_is_shown(any_house: House) -> N
     assert found.request_key == "片" * 500
 
 
+def test_an_unknown_snapshot_is_a_key_error(house: House) -> None:
+    with pytest.raises(KeyError):
+        house.archive.get(404)
+
+
 def test_what_another_keeps_between_the_look_and_the_insert_is_found(any_house: House) -> None:
     archive = any_house.archive
     kept = archive.put("douban", "subject:1", 200, b"x", "v")

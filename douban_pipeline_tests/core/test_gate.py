@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceError, SourceUnavailable, SourceWall
+from douban_pipeline.core.errors import (
+    GateClosed,
+    GateUnreadable,
+    QuotaSpent,
+    SourceError,
+    SourceUnavailable,
+    SourceWall,
+)
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import Minute
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -77,6 +84,18 @@ def test_what_happened_is_counted_by_minute_and_by_day(any_house: House) -> None
     any_house.clock.advance(hours=12)
     status = any_house.status()
     assert (status.used_today, status.tokens_today, status.minutes, status.granted) == (0, 0, (), 5)
+
+
+def test_tokens_are_waited_for_and_a_days_tokens_are_not(any_house: House) -> None:
+    any_house.gate.configure("douban", 60, 2, tokens_per_minute=1000, tokens_per_day=2000)
+    with any_house.gate.slot("douban", tokens=900) as slot:
+        slot.tokens_used = 990
+    with any_house.gate.slot("douban", tokens=100) as slot:
+        assert slot.granted_at == START + timedelta(minutes=1)
+    with pytest.raises(QuotaSpent, match="已用 1090 / 2000，本次预计 911"), any_house.gate.slot("douban", tokens=911):
+        pytest.fail("let through")
+    with pytest.raises(ValueError, match="-1 tokens"), any_house.gate.slot("douban", tokens=-1):
+        pytest.fail("let through")
 
 
 def test_a_bug_says_nothing_of_the_source_and_frees_the_place(house: House) -> None:

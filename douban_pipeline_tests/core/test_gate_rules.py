@@ -72,6 +72,16 @@ def test_ten_failed_calls_in_a_row_open_for_half_a_minute_to_a_minute(error: Sou
     assert START + 5 * MINUTE + 30 * SECOND <= gate.open_until <= START + 6 * MINUTE
 
 
+def test_a_row_is_one_whatever_good_answers_came_before_it() -> None:
+    gate = row(interval=timedelta())
+    for _ in range(500):
+        called(gate, None)
+    for _ in range(IN_A_ROW):
+        assert gate.state is GateState.CLOSED
+        called(gate, DOWN)
+    assert gate.state is GateState.OPEN
+
+
 @pytest.mark.parametrize("apart", [timedelta(minutes=5), timedelta(hours=1)])
 def test_failures_far_apart_are_no_row(apart: timedelta) -> None:
     gate = row()

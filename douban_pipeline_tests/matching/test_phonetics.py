@@ -75,6 +75,19 @@ def test_a_sound_speaks_for_a_person_and_never_against() -> None:
     assert not found.rejects
 
 
+_LATIN = st.lists(st.text("abcdefghijklmnopqrstuvwxyzéø' ", max_size=12), max_size=4).map(tuple)
+
+
+_HAN = st.lists(
+    st.text("马尔滕索贝里托比亚斯格伦瓦德克拉惠特菲唐立伟儿", min_size=1, max_size=8), min_size=1, max_size=4
+)
+
+
+@given(_LATIN, _HAN.map(tuple))
+def test_likeness_is_a_share(latin: tuple[str, ...], han: tuple[str, ...]) -> None:
+    assert 0 <= sounds_alike(latin, han) <= 1
+
+
 @given(st.sampled_from(SAME), st.sampled_from(SAME))
 def test_only_its_own_name_is_heard(one: tuple[str, str], other: tuple[str, str]) -> None:
     mine, theirs = tuple(one[0].split()), tuple(other[1].split("·"))

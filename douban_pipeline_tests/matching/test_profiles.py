@@ -95,6 +95,11 @@ def test_weights_and_thresholds_are_part_of_a_profile():
     assert CALIBRATED.score(thin) == pytest.approx(100 * 20 / ENOUGH, abs=0.01)
 
 
+def test_there_are_no_others():
+    with pytest.raises(ValueError, match="no profile 'lax'; there are plan, calibrated"):
+        make_profile("lax")
+
+
 @given(matches())
 def test_the_plan_is_the_literal_sum_and_calibrated_a_percentage(match):
     video, (subject, *_) = match

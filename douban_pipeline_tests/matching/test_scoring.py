@@ -19,7 +19,7 @@ from douban_pipeline.matching import (
     Weights,
     compare,
 )
-from douban_pipeline.matching.codes import LABELS
+from douban_pipeline.matching.codes import LABELS, code_of, labels_of
 from douban_pipeline.matching.title_editions import DISTINCT_EDITIONS, edition_name
 from douban_pipeline_tests.matching.cases import FILM, FILM_SUBJECT, SERIES, SERIES_SUBJECT
 from douban_pipeline_tests.matching.drawn import SUBJECTS, VIDEOS
@@ -226,6 +226,16 @@ def test_every_code_has_a_sentence_that_begins_with_its_label():
     assert all(SENTENCES[code].startswith(f"{label}：") for code, label in LABELS.items())
     assert set(Code) >= HARD_REJECTS
     assert all(any(char > "\u4e00" for char in sentence) for sentence in SENTENCES.values())
+
+
+def test_labels_and_codes_name_each_other():
+    assert labels_of([Code.CONFLICT, Code.YEAR_GAP, Code.LEAD_TOO_SMALL]) == ("年份冲突", "多候选接近")
+    assert [code_of(word) for word in ("年份冲突", " 锁定阻止 ", "YEAR_OFF", "无此标签")] == [
+        "YEAR_GAP",
+        "ID_LOCKED",
+        "YEAR_OFF",
+        "无此标签",
+    ]
 
 
 @given(VIDEOS, SUBJECTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -96,6 +97,16 @@ def test_other_thresholds_are_reported_in_numbers_and_by_example(library, shelf)
     assert found.reconsidered == []
 
 
+def test_laxer_rules_name_who_waits_for_a_link(library, shelf):
+    shelf.judged(video_for(RIVER, 4), [RIVER], profile=STRICT)
+    shelf.judged(video_for(WHALE, 70), [WHALE], profile=STRICT)
+    found = again(library, chosen={4: 90_000_101, 70: 90_000_999})
+    assert found.moves == {("REVIEW", "CONFIRMED", False): 2}
+    assert found.reconsidered == [4, 70]
+    assert (found.people_before, found.people_after) == ({}, {True: 1, False: 1})
+    assert [row["之后"] for row in figures.people_rows(found)] == [1, 1]
+
+
 def test_another_subject_is_a_change_even_where_the_status_stays(library, shelf):
     remake = subject(90_000_204, "长河落日记事", 2022, directors=RIVER["directors"], actors=["子", "丑", "寅"])
     mixed = video_for(RIVER, 4, actors=("子", "丑"), duration_minutes=None, genres=(), regions=())
@@ -139,6 +150,16 @@ def test_the_newest_verdict_counts(library, shelf):
     shelf.judged(video_for(WHALE, 4), [WHALE])
     shelf.judged(video_for(RIVER, 4, directors=(), actors=(), duration_minutes=None), [RIVER, RIVAL])
     assert again(library).moves == {("REVIEW", "REVIEW", False): 1}
+
+
+def test_a_part_of_the_library(library, shelf):
+    for entry, vod_id in ((RIVER, 4), (WHALE, 5), (TRAM, 6), (KITE, 70)):
+        shelf.judged(video_for(entry, vod_id), [entry])
+        library.clock.advance(days=1)
+    assert again(library, shards=(6,)).replayed == 2
+    assert again(library, most=3).replayed == 3
+    assert again(library, since=library.clock.now() - timedelta(days=2)).replayed == 2
+    assert again(library, since=library.clock.now()).replayed == 0
 
 
 def test_batches_join_up_and_memory_is_bounded(library, shelf, monkeypatch):
@@ -227,6 +248,22 @@ def shelve_forty(shelf: Shelf) -> None:
 def told(found: Replay) -> str:
     found.seconds_reading = found.seconds_judging = 0.0
     return repr(found)
+
+
+@pytest.mark.parametrize("selection", [{}, {"most": 17}, {"shards": (1, 2, 3, 9, 30)}], ids=str)
+def test_pieces_put_together_are_the_whole(library, shelf, selection):
+    shelve_forty(shelf)
+    stored = StoredVerdicts(library.services, RescoreSelection(**selection))
+    whole = replay(stored.batches(), STRICT, **GIVEN)
+    pieces = stored.pieces(4)
+    assert 3 <= len(pieces) <= 4
+    found = Replay()
+    for piece in pieces:
+        found.add(replay(StoredVerdicts(library.services, piece).batches(), STRICT, **GIVEN), GIVEN["examples"])
+    found.sort()
+    assert told(found) == told(whole), "the order in which things are counted, too"
+    assert whole.moves
+    assert whole.lost
 
 
 def test_two_processes_find_what_one_finds(sqlite_library):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import timedelta
 from typing import Any
 
@@ -171,6 +172,11 @@ def test_that_the_others_are_closed_does_not_close_who_was_not_asked() -> None:
     web.state = CLOSED
     with pytest.raises(SearchIncomplete):
         ask(web, index, question=VideoQuery("片名|2021", words="片名 某人 豆瓣 subject"))
+
+
+def test_an_incomplete_search_survives_pickling() -> None:
+    again = pickle.loads(pickle.dumps(SearchIncomplete("chain", SourceWall("one", "captcha"))))
+    assert (str(again), str(again.cause)) == ("chain: an incomplete search; one: captcha", "one: captcha")
 
 
 def test_one_address_is_no_chain(house: House) -> None:

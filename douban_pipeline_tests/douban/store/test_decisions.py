@@ -77,3 +77,9 @@ def test_a_subject_that_was_compared_is_not_to_be_checked_again() -> None:
     assert not replace(found, status=DecisionStatus.REFUSED).unchecked
     assert replace(found, status=DecisionStatus.CHECKED).unchecked
     assert not replace(found, action=DecisionAction.choose).unchecked, "candidates were compared by the matcher"
+
+
+def test_a_reason_is_reported_with_its_row_and_video() -> None:
+    refused = Decision(70, DecisionAction.ignore, where="第 3 行", title="甲", reason="没有这部影片")
+    assert refused.sentence == "第 3 行（影片 70《甲》）：没有这部影片"
+    assert replace(refused, title="").sentence == "第 3 行（影片 70）：没有这部影片"

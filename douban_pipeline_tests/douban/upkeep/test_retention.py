@@ -153,6 +153,14 @@ def test_what_something_refers_to_stays_as_long_as_it_does(
     assert attic.held == set()
 
 
+def test_a_closed_task_holds_nothing(attic: Attic) -> None:
+    as_subject_of_task(attic.library, [attic.answer("subject:1", 4000)])
+    [task] = attic.library.tasks()
+    with attic.library.engine.begin() as connection:
+        attic.library.queue().finish(connection, task["task_id"], TaskStatus.SUCCESS)
+    assert attic.prune().dropped == 1
+
+
 def test_a_row_that_cannot_be_read_stops_it_before_anything_goes(attic: Attic) -> None:
     old = attic.answer("subject:1", 4000)
     in_verdict(attic.library, [None])  # type: ignore[list-item]

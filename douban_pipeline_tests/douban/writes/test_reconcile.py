@@ -97,6 +97,13 @@ def test_what_somebody_else_wrote_during_the_run_is_reported_and_left_alone(libr
     assert library.state(7)["vod_douban_id"] == 0
 
 
+def test_a_difference_only_a_byte_shows_is_a_difference(library):
+    library.set_cms(7, vod_name="leon")
+    die(library, DiesPrepared, Change(7, "sync", {"vod_name": "leon"}, {"vod_name": "Léon"}))
+    library.change_log("next").reconcile()
+    assert settled(library) == [(7, "abandoned")]
+
+
 def test_a_dead_run_that_only_meant_to_change_state_is_completed(library):
     die(library, DiesPrepared, Change(7, "lock_id", {}, {}, {"douban_id_locked": True}, operator="王"))
     library.change_log("next").reconcile()
