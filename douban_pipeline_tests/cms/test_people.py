@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from douban_pipeline.cms.people import People, name_key, name_keys, names_of_row
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 
 
 @pytest.fixture
@@ -25,13 +26,6 @@ def people(library):
 def stored(library):
     with library.engine.connect() as connection:
         return dict(connection.execute(sa.select(library.tables.person.c.name, library.tables.person.c.seen_at)).all())
-
-
-def statements(library):
-    """Return a list that grows with every statement to the database."""
-    said = []
-    sa.event.listen(library.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
-    return said
 
 
 @pytest.mark.parametrize(
@@ -108,16 +102,16 @@ def test_the_first_sight_of_a_name_stays(library, people):
 
 def test_what_was_answered_before_asks_the_database_nothing(library, people):
     people.remember(["张国荣", "巩俐"])
-    said = statements(library)
-    assert people.remember(["巩俐", "张国荣", "内详"]) == 0
-    assert said == []
+    with sent_statements(library.engine) as sent:
+        assert people.remember(["巩俐", "张国荣", "内详"]) == 0
+    assert sent == []
 
 
 def test_many_names_take_few_statements(library, people):
     names = [f"{surname}{chr(0x4E00 + at)}某" for surname in "王李张" for at in range(700)]
-    said = statements(library)
-    assert people.remember(names) == 2100
-    assert len(said) < 20
+    with sent_statements(library.engine) as sent:
+        assert people.remember(names) == 2100
+    assert len(sent) < 20
     assert people.known(names) == set(names)
 
 

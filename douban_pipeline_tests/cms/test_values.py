@@ -172,12 +172,7 @@ def test_a_role_on_one_line_is_taken_off_a_persons_name_only() -> None:
 
 @pytest.mark.parametrize(
     ("stored", "items"),
-    [
-        ("甲甲,乙乙", ("甲甲",)),
-        ("甲甲,乙 /", ("甲甲", "乙")),
-        ("甲甲甲乙乙", ("甲甲甲乙乙",)),
-        ("甲,乙", ("甲", "乙")),
-    ],
+    [("甲甲,乙乙", ("甲甲",)), ("甲甲,乙 /", ("甲甲", "乙")), ("甲甲甲乙乙", ("甲甲甲乙乙",)), ("甲,乙", ("甲", "乙"))],
 )
 def test_the_last_item_of_a_full_column_may_be_cut(stored: str, items: tuple[str, ...]) -> None:
     assert split_list(stored, width=5) == items

@@ -84,14 +84,6 @@ def test_an_unknown_snapshot_is_a_key_error(house: House) -> None:
         house.archive.get(404)
 
 
-def test_many_answers_are_read_at_once(any_house: House) -> None:
-    archive = any_house.archive
-    one, two = (archive.put("douban", key, 200, key.encode(), "v") for key in ("a", "b"))
-    with any_house.engine.connect() as connection:
-        assert archive.bodies(connection, [two, one, 404]) == {one: b"a", two: b"b"}
-        assert archive.bodies(connection, []) == {}
-
-
 def test_what_another_keeps_between_the_look_and_the_insert_is_found(any_house: House) -> None:
     archive = any_house.archive
     kept = archive.put("douban", "subject:1", 200, b"x", "v")

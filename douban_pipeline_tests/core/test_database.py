@@ -65,10 +65,7 @@ def test_a_database_alone_means_the_driver_that_is_there(given, driver):
 
 @pytest.mark.parametrize(
     ("backends", "expected"),
-    [
-        (("mysql", "mariadb", "sqlite"), "mysql+pymysql, mariadb+pymysql or sqlite"),
-        (("sqlite",), "sqlite"),
-    ],
+    [(("mysql", "mariadb", "sqlite"), "mysql+pymysql, mariadb+pymysql or sqlite"), (("sqlite",), "sqlite")],
 )
 def test_a_setting_may_accept_fewer_databases(backends, expected):
     with pytest.raises(DatabaseError) as caught:

@@ -11,15 +11,11 @@ from sqlalchemy import update
 from douban_pipeline.core.errors import (
     GateClosed,
     GateUnreadable,
-    NotFound,
     QuotaSpent,
     SourceError,
-    SourceThrottled,
     SourceUnavailable,
-    SourceUnpaid,
     SourceWall,
 )
-from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.gate_usage import Minute
 from douban_pipeline_tests.harness.fixtures.clocks import START
@@ -64,34 +60,6 @@ def test_a_wall_closes_the_shop_until_one_probe_succeeds(any_house: House) -> No
     call(any_house)
 
 
-def pass_time_until_open(house: House) -> None:
-    with pytest.raises(GateClosed) as caught:
-        call(house)
-    house.clock.sleep((caught.value.until - house.clock.now()).total_seconds())
-
-
-def test_each_kind_of_failure(any_house: House) -> None:
-    for _ in range(IN_A_ROW - 1):
-        fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    fail(any_house, NotFound("douban", "条目不存在"))
-    assert (any_house.status().state, any_house.status().failures) == (GateState.CLOSED, 0)
-    any_house.clock.advance(minutes=5)
-    for _ in range(IN_A_ROW):
-        fail(any_house, SourceUnavailable("douban", "HTTP 500"))
-    assert any_house.status().failures == IN_A_ROW
-    pass_time_until_open(any_house)
-    fail(any_house, SourceThrottled("douban", "HTTP 429", 90))
-    status = any_house.status()
-    assert status.open_until is not None
-    assert timedelta(seconds=90) <= status.open_until - any_house.clock.now() <= timedelta(seconds=99)
-    any_house.clock.advance(seconds=100)
-    fail(any_house, SourceUnpaid("douban", "余额不足"))
-    assert any_house.status().open_until == START.replace(hour=16), "the next day in Shanghai"
-    pass_time_until_open(any_house)
-    call(any_house)
-    assert any_house.status().state is GateState.CLOSED
-
-
 def test_what_happened_is_counted_by_minute_and_by_day(any_house: House) -> None:
     any_house.gate.configure("douban", 60, 2, requests_per_day=6, tokens_per_minute=2000, tokens_per_day=5000)
     for error, used in ((None, 812), (None, None), (SourceUnavailable("douban", "HTTP 500"), None)):
@@ -116,19 +84,6 @@ def test_what_happened_is_counted_by_minute_and_by_day(any_house: House) -> None
     any_house.clock.advance(hours=12)
     status = any_house.status()
     assert (status.used_today, status.tokens_today, status.minutes, status.granted) == (0, 0, (), 5)
-
-
-def test_a_spent_day_begins_anew_in_the_zone_of_the_site(any_house: House) -> None:
-    any_house.gate.configure("douban", 60, 2, requests_per_day=2)
-    call(any_house)
-    call(any_house)
-    with pytest.raises(QuotaSpent, match="今日请求配额已用完（2 / 2 次）") as caught:
-        call(any_house)
-    assert caught.value.until == START.replace(hour=16)
-    assert (any_house.status().granted, any_house.status().in_use) == (2, 0)
-    any_house.clock.sleep((caught.value.until - any_house.clock.now()).total_seconds())
-    call(any_house)
-    assert any_house.status().used_today == 1
 
 
 def test_tokens_are_waited_for_and_a_days_tokens_are_not(any_house: House) -> None:
@@ -248,7 +203,3 @@ def test_a_row_of_the_release_before_can_be_read(any_house: House) -> None:
     spoil(any_house, usage=None, holders=[{"owner": "elsewhere:1:x", "until": until, "slot_at": START.isoformat()}])
     call(any_house)
     assert (any_house.status().in_use, any_house.status().used_today) == (1, 1)
-
-
-def test_a_gate_closed_error_is_a_source_error() -> None:
-    assert isinstance(GateClosed("s", "r", START), SourceError)

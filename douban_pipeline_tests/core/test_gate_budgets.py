@@ -91,18 +91,6 @@ def test_more_tokens_than_a_minute_may_take_pass_when_the_minute_is_empty() -> N
     assert isinstance(gate.ask("b", START + 61 * SECOND, HOLD, 1), WaitForTurn)
 
 
-def test_waiting_for_tokens_keeps_calls_apart_too() -> None:
-    gate = row(concurrency=3, interval=2 * SECOND, tokens_per_minute=1000)
-    gate.ask("a", START, HOLD, 1000)
-    gate.ask("b", START, HOLD, 500)
-    gate.ask("c", START, HOLD, 500)
-    for seconds in (15, 30, 45):
-        gate.ask("b", START + seconds * SECOND, HOLD, 500)
-        gate.ask("c", START + seconds * SECOND, HOLD, 500)
-    assert gate.ask("b", START + 60 * SECOND, HOLD, 500) == Admitted()
-    assert gate.ask("c", START + 60 * SECOND, HOLD, 500) == WaitForTurn(2.0)
-
-
 @pytest.mark.parametrize(
     ("error", "used", "counted"),
     [

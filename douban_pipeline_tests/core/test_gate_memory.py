@@ -7,9 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from douban_pipeline.core.errors import GateClosed, GateUnreadable, SourceWall
+from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.core.gate_memory import MemoryGate
-from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 
 
@@ -18,27 +17,6 @@ def gate(clock: FakeClock) -> MemoryGate:
     made = MemoryGate(clock)
     made.configure("tmdb", 60, 1)
     return made
-
-
-def test_slots_are_as_far_apart_as_the_rate_says(gate: MemoryGate, clock: FakeClock):
-    started = clock.now()
-    for _ in range(3):
-        with gate.slot("tmdb", urgent=True):
-            pass
-    assert (clock.now() - started).total_seconds() == pytest.approx(2.04, abs=0.01)
-    [status] = gate.status()
-    assert (status.granted, status.in_use, status.requests_per_minute) == (3, 0, 60.0)
-
-
-def test_a_wall_closes_it_and_a_person_opens_it(gate: MemoryGate):
-    with pytest.raises(SourceWall), gate.slot("tmdb"):
-        raise SourceWall("tmdb", "captcha")
-    with pytest.raises(GateClosed), gate.slot("tmdb"):
-        pass
-    assert gate.status()[0].state is GateState.OPEN
-    gate.close("tmdb", by="operator")
-    with gate.slot("tmdb"):
-        pass
 
 
 def test_limits_change_and_counters_stay(gate: MemoryGate):

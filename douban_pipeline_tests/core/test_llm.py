@@ -67,10 +67,7 @@ def test_what_is_asked(model_house: House, source: Source) -> None:
         "model": "deepseek/deepseek-v3.2",
         "models": ["a/b", "c/d"],
         "messages": MESSAGES,
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "intro", "strict": True, "schema": SCHEMA},
-        },
+        "response_format": {"type": "json_schema", "json_schema": {"name": "intro", "strict": True, "schema": SCHEMA}},
         "provider": {"require_parameters": True, "data_collection": "deny", "allow_fallbacks": True},
         "max_tokens": 700,
         "stream": False,
@@ -170,13 +167,6 @@ def test_a_cost_that_is_not_said_is_noted(
     source.says(answer(usage=usage))
     assert complete(model(model_house, source.url)).cost_usd == (cost or 0.0)
     assert ("does not state its cost" in caplog.text) is (cost is None)
-
-
-def test_names_of_model_and_provider_are_short_lines(model_house: House, source: Source) -> None:
-    source.says({**answer(), "model": "a\nb\x1b[31m" + "x" * 500, "provider": None, "usage": "none"})
-    got = complete(model(model_house, source.url))
-    assert got.model.startswith("a b[31mxx")
-    assert (len(got.model), got.provider, got.prompt_tokens, got.cost_usd) == (100, "", 0, 0.0)
 
 
 def test_a_service_without_schemas_is_asked_for_an_object(house: House, source: Source) -> None:

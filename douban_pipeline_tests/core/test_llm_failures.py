@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from typing import Any
 
 import pytest
 
-from douban_pipeline.core.errors import (
-    SourceError,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceUnpaid,
-    SourceWall,
-)
+from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceUnpaid, SourceWall
 from douban_pipeline.core.gate_outcomes import IN_A_ROW
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.llm import SOURCE, ModelAnswerUnusable, ModelRefused
 from douban_pipeline.core.llm_answers import ModelBrokeOff, ModelRejected
-from douban_pipeline_tests.core.model_calls import SCHEMA, USAGE, answer, complete, error, failure, model
+from douban_pipeline_tests.core.model_calls import USAGE, answer, complete, error, failure, model
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
-from douban_pipeline_tests.stand_ins.faults import INVENTIONS, MODEL_FAULTS
-from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 
 @pytest.mark.parametrize(
@@ -54,15 +45,8 @@ from douban_pipeline_tests.stand_ins.replay import ReplayServer
         (error(429), SourceThrottled, 1),
         (error(429, wait="7200"), SourceThrottled, 1),
         (Say(status=429), SourceThrottled, 1),
-        (error(500), SourceUnavailable, 3),
-        (error(502), SourceUnavailable, 3),
         (error(503), SourceUnavailable, 3),
         (error(503, wait="7200"), SourceThrottled, 1),
-        (Say("<html>Bad gateway</html>", status=502), SourceUnavailable, 3),
-        (Say(b"", status=200), SourceUnavailable, 1),
-        (Say(b"[]"), SourceUnavailable, 1),
-        (Say(b'{"choices": ['), SourceUnavailable, 1),
-        (Say("<html>登录</html>"), SourceWall, 1),
         # errors in a success
         (error(401, status=200), SourceWall, 1),
         (error(402, status=200), SourceUnpaid, 1),
@@ -136,17 +120,12 @@ def test_an_error_names_its_codes_and_not_a_long_story(model_house: House, sourc
     ("say", "kind"),
     [
         (answer(""), ModelAnswerUnusable),
-        (answer("  \n"), ModelAnswerUnusable),
         (answer(None), ModelAnswerUnusable),
         (answer([{"type": "text", "text": '{"intro": "x"}'}]), ModelAnswerUnusable),
-        (answer('{"intro": "'), ModelAnswerUnusable),
-        (answer("一段简介。"), ModelAnswerUnusable),
-        (answer('{"intro": "x"} {"intro": "y"}'), ModelAnswerUnusable),
         (answer('{"intro": "x", "intro": "y"}'), ModelAnswerUnusable),
         (answer('{"intro": "x", "used": [NaN]}'), ModelAnswerUnusable),
         (answer(r'{"intro": "x\ud83c"}'), ModelAnswerUnusable),
         (answer('{"a":' * 5000 + "1" + "}" * 5000), ModelAnswerUnusable),
-        (answer("[]"), ModelAnswerUnusable),
         (answer('"x"'), ModelAnswerUnusable),
         (answer("{}"), ModelAnswerUnusable),
         (answer('{"introduction": "x"}'), ModelAnswerUnusable),
@@ -205,57 +184,3 @@ def test_a_model_whose_answers_break_off_is_unhealthy(model_house: House, source
         with pytest.raises(ModelBrokeOff):
             complete(model(model_house, source.url), key=f"intro:{number}")
     assert model_house.status(SOURCE).state is GateState.OPEN
-
-
-# --- the bundled stand-in ---------------------------------------------------------------------------------------
-
-FACTS = {"title": "霸王别姬", "year": 1993, "genres": ["剧情"], "directors": ["陈凯歌"], "synopsis": "两个伶人的半生。"}
-ASK = [{"role": "user", "content": json.dumps({"facts": FACTS, "length": [120, 300]}, ensure_ascii=False)}]
-
-
-def test_the_stand_in_answers_the_same_client(model_house: House) -> None:
-    with ReplayServer([]) as upstream:
-        got = model(model_house, upstream.llm_url).complete(ASK, SCHEMA, name="intro", key="k")
-        assert "《霸王别姬》" in got.content["intro"]
-        assert got.cost_usd > 0
-        for kind in INVENTIONS:
-            upstream.faults.add("llm", kind, times=1)
-            wrong = model(model_house, upstream.llm_url).complete(ASK, SCHEMA, name="intro", key=kind)
-            assert wrong.content["intro"] != got.content["intro"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        ("captcha", SourceWall),
-        ("login_redirect", SourceError),
-        ("forbidden", ModelRefused),
-        ("throttled", SourceThrottled),
-        ("server_error", SourceUnavailable),
-        ("empty", ModelAnswerUnusable),
-        ("garbage", ModelAnswerUnusable),
-        ("error_in_200", SourceUnavailable),
-        ("unpaid", SourceUnpaid),
-        ("key_spent", SourceUnpaid),
-        ("in_flight", SourceThrottled),
-        ("too_heavy", SourceUnavailable),
-        ("budget_spent", SourceUnpaid),
-        ("request_timeout", SourceUnavailable),
-        ("no_provider", SourceUnavailable),
-        ("rejected", ModelRejected),
-        ("cut_off", ModelAnswerUnusable),
-        ("refused", ModelRefused),
-    ],
-)
-def test_every_fault_of_the_stand_in_is_understood(model_house: House, fault: str, kind: type[SourceError]) -> None:
-    with ReplayServer([]) as upstream:
-        upstream.faults.add("llm", fault)
-        with pytest.raises(SourceError) as caught:
-            model(model_house, upstream.llm_url).complete(ASK, SCHEMA, name="intro", key="k")
-        assert isinstance(caught.value, kind)
-        assert kind is SourceError or type(caught.value) is kind
-
-
-def test_no_fault_of_the_model_is_left_out() -> None:
-    (mark,) = test_every_fault_of_the_stand_in_is_understood.pytestmark  # type: ignore[attr-defined]
-    assert set(MODEL_FAULTS) <= {fault for fault, _ in mark.args[1]}

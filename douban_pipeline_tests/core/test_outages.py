@@ -169,10 +169,6 @@ def outage(folder: Path, fault: str, lasts: timedelta = timedelta()) -> Course:
         return Load(folder, upstream, clock, Course(fault, lasts)).play()
 
 
-def test_the_table_names_every_fault() -> None:
-    assert set(TABLE) == set(FAULTS)
-
-
 @pytest.mark.usefixtures("told_timeouts")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_requests_until_silence_and_seconds_until_recovery(tmp_path: Path, fault: str) -> None:

@@ -13,11 +13,7 @@ import pytest
 from douban_pipeline.core.files import FILE_PROBLEMS, unpacked, what_is_wrong
 
 TEXT = b"one\ntwo\n" * 500
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "xz": lzma.compress,
-    "bzip2": bz2.compress,
-}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "xz": lzma.compress, "bzip2": bz2.compress}
 
 
 @pytest.mark.parametrize("pack", [bytes, *PACKERS.values()], ids=["plain", *PACKERS])

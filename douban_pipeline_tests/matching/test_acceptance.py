@@ -100,11 +100,7 @@ ALONE = [
         id="no number, and the first season is of another year",
     ),
     pytest.param(
-        full({"title": "庆余年 第二季 纯享版"}),
-        full(),
-        Code.EDITION_CONFLICT,
-        "版本不一致",
-        id="a cut of it",
+        full({"title": "庆余年 第二季 纯享版"}), full(), Code.EDITION_CONFLICT, "版本不一致", id="a cut of it"
     ),
     pytest.param(
         full({"title": "庆余年 第1-3季"}, {"title": "庆余年", "aliases": ()}),

@@ -86,19 +86,11 @@ def test_family_names_alone_do_not_agree():
 @pytest.mark.parametrize(
     ("a", "b", "outcome", "firm"),
     [
-        (("大陆",), ("中国大陆",), True, True),
         (("美国", "英国"), ("英国", "法国"), True, True),
-        (("苏联",), ("俄罗斯",), True, True),
-        (("西德",), ("德国",), True, True),
-        (("USA",), ("美国",), True, True),
         (("大陆",), ("美国",), False, False),
-        (("日本",), ("韩国",), False, False),
         (("其它",), ("美国",), None, False),
-        (("欧美",), ("日本",), None, False),
-        (("海外",), ("美国",), None, False),
         (("日韩",), ("日本",), True, False),
         ((), ("美国",), None, False),
-        (("火星",), ("美国",), None, False),
     ],
 )
 def test_regions(a, b, outcome, firm):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from douban_pipeline.matching import title_editions, title_numbers, title_words
 from douban_pipeline.matching.pattern_ends import ANYTHING, ends
 
@@ -69,25 +67,6 @@ TAILS = [
     "20240315期",
     "1-3部",
 ]
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("(?:abc|de?)$", "cde"),
-        ("(?<=x)a[bc]*$", "abc"),
-        (r"第(?P<n>\d{1,2})\s?(?:季|期)$", "季期"),
-        (r"[a-c.]$(?!z)", "abc."),
-        ("HD(?:版)?", "d版"),
-    ],
-)
-def test_ends_are_read_off_a_pattern(source, expected):
-    assert ends(source) == frozenset(expected)
-
-
-@pytest.mark.parametrize("source", ["[^a]$", "a*$", ".$", r"\w$", r"x\b"])
-def test_an_open_end_may_be_anything(source):
-    assert ends(source) is ANYTHING
 
 
 def test_no_match_is_passed_over():

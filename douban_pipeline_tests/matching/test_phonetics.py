@@ -59,12 +59,7 @@ def test_two_names_of_one_script_are_not_compared_by_sound() -> None:
 
 @pytest.mark.parametrize(
     ("year", "outcome"),
-    [
-        (2016, ItemOutcome.AGREE),
-        (2015, ItemOutcome.AGREE),
-        (2014, ItemOutcome.UNKNOWN),
-        (None, ItemOutcome.UNKNOWN),
-    ],
+    [(2016, ItemOutcome.AGREE), (2015, ItemOutcome.AGREE), (2014, ItemOutcome.UNKNOWN), (None, ItemOutcome.UNKNOWN)],
 )
 def test_a_sound_speaks_where_the_year_does(year: int | None, outcome: ItemOutcome) -> None:
     video = Video(1, "雾港来信", year=year, directors=("Marten Solberg",))
@@ -81,6 +76,8 @@ def test_a_sound_speaks_for_a_person_and_never_against() -> None:
 
 
 _LATIN = st.lists(st.text("abcdefghijklmnopqrstuvwxyzéø' ", max_size=12), max_size=4).map(tuple)
+
+
 _HAN = st.lists(
     st.text("马尔滕索贝里托比亚斯格伦瓦德克拉惠特菲唐立伟儿", min_size=1, max_size=8), min_size=1, max_size=4
 )

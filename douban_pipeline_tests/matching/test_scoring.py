@@ -14,7 +14,6 @@ from douban_pipeline.matching import (
     Code,
     ItemOutcome,
     Kind,
-    Subject,
     Thresholds,
     Video,
     Weights,
@@ -107,21 +106,6 @@ def test_film_and_series_reject_only_where_the_names_are_unlike(title, similarit
 
 
 @pytest.mark.parametrize(
-    ("video", "sentence"),
-    [
-        ({"kind": Kind.VARIETY}, "类型冲突：本地 综艺 / 豆瓣 电影"),
-        ({"kind": Kind.FILM, "episodes": 26}, "类型冲突：本地 电影（分集） / 豆瓣 电影"),
-        (
-            {"kind": Kind.ANIMATION, "episodes": 24, "duration_minutes": None, "genres": ()},
-            "类型冲突：本地 动画（分集） / 豆瓣 电影",
-        ),
-    ],
-)
-def test_kinds_are_said_for_people(video, sentence):
-    assert compare(replace(FILM, **video), FILM_SUBJECT).to_json()["notes"][Code.KIND_CONFLICT] == sentence
-
-
-@pytest.mark.parametrize(
     ("video", "subject"),
     [
         ({"year": None}, {"year": None, "release_years": ()}),
@@ -200,22 +184,6 @@ def test_every_softer_conflict(video, subject, code):
 
 
 @pytest.mark.parametrize(
-    ("title", "subject", "sentence"),
-    [
-        ("庆余年 第三季", "庆余年 第二季", "季数不一致：本地第 3 季 / 豆瓣第 2 季"),
-        ("庆余年", "庆余年 第二季", "只有一方标明季数或部数：本地未标明 / 豆瓣第 2 季"),
-        ("歌手2024", "歌手2025", "季数不一致：本地 2024 年 / 豆瓣 2025 年"),
-        ("庆余年 第1-3季", "庆余年", "本地像是多季或多部的合集，豆瓣分为多个条目"),
-        ("庆余年 纯享版", "庆余年", "版本不一致：本地 纯享版 / 豆瓣 未标明"),
-        ("庆余年", "庆余年 OVA", "版本不一致：本地 未标明 / 豆瓣 OVA"),
-    ],
-)
-def test_numbers_and_editions_are_said_for_people(title, subject, sentence):
-    found = compare(Video(1, title), Subject(2, subject))
-    assert sentence in found.to_json()["notes"].values()
-
-
-@pytest.mark.parametrize(
     ("mine", "theirs", "points", "outcome"),
     [
         (("甲一", "乙二", "丙三"), ("甲一", "乙二", "丙三", "丁四"), 8, "agree"),
@@ -239,19 +207,6 @@ def test_weights_and_thresholds_can_be_set():
     assert compare(Video(1, "让子弹飞"), FILM_SUBJECT, Weights(year=30)).plan_points[1] == 16, "8 of 15"
     strict = Thresholds(year_gap=1)
     assert compare(replace(FILM, year=2011), FILM_SUBJECT, thresholds=strict).rejects == (Code.YEAR_GAP,)
-
-
-def test_items_are_asked_for_by_name():
-    with pytest.raises(KeyError):
-        compare(FILM, FILM_SUBJECT).item("colour")
-
-
-def test_a_comparison_is_stored_as_json():
-    stored = json.loads(
-        json.dumps(compare(SERIES, replace(SERIES_SUBJECT, title="庆余年 第三季", aliases=())).to_json())
-    )
-    assert stored["conflicts"] == ["SEASON_CONFLICT"]
-    assert stored["notes"]["SEASON_CONFLICT"] == "季数不一致：本地第 2 季 / 豆瓣第 3 季"
 
 
 def test_every_edition_has_a_name_for_people():

@@ -106,10 +106,7 @@ def test_whoever_limits_the_work_is_used_to_95_percent_and_never_beyond_its_limi
 def test_the_scarce_search_does_not_wait_for_answers_of_douban(search: int, douban: int, window: float) -> None:
     at_once = {SEARCH: requests_at_once(search), DOUBAN: requests_at_once(douban, least=2)}
     calls = granted(
-        {SEARCH: search, DOUBAN: douban},
-        at_once,
-        videos_at_once(at_once[SEARCH], at_once[DOUBAN]),
-        WARM_UP + window,
+        {SEARCH: search, DOUBAN: douban}, at_once, videos_at_once(at_once[SEARCH], at_once[DOUBAN]), WARM_UP + window
     )
     assert used(calls[SEARCH], search, window) >= 0.95
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event
 
 from douban_pipeline.core.errors import (
     GateClosed,
@@ -25,6 +23,7 @@ from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 
 IN_AN_HOUR = START + timedelta(hours=1)
 BACK_OFF = [
@@ -62,14 +61,6 @@ def raising(error):
         raise error
 
     return call
-
-
-def test_answers_come_back_with_their_task(library):
-    tasks = leased(library, *range(1, 31))
-    attempts = attempts_of(library)
-    assert run(attempts, tasks, lambda task: task.vod_id * 2, workers=3) == {n: n * 2 for n in range(1, 31)}
-    assert (attempts.deferred, attempts.failed, attempts.left) == ([], [], 0)
-    assert {task["status"] for task in library.tasks()} == {"RUNNING"}
 
 
 def test_a_video_that_must_not_be_the_probe_leaves_it_to_the_others(library):
@@ -260,34 +251,21 @@ def test_leases_are_renewed_while_the_work_lasts(library):
     assert min(task["lease_until"] for task in library.tasks()) > max(before)
 
 
+def updates(sent):
+    return sum(statement.startswith("UPDATE") for statement, _ in sent)
+
+
 def test_what_is_left_goes_back_by_a_few_statements_and_leases_are_not_renewed_again_and_again(library):
     tasks = leased(library, *range(1, 301))
-    statements = []
     attempts = attempts_of(library, seconds=-1)
-    with counted_updates(library, statements):
+    with sent_statements(library.engine) as sent:
         assert run(attempts, tasks, lambda task: task.vod_id) == {}
-    assert (attempts.left, len(statements)) == (300, 1), "one statement for all of them"
+    assert (attempts.left, updates(sent)) == (300, 1), "one statement for all of them"
 
-    statements.clear()
     tasks = again(library)
-    with counted_updates(library, statements):
+    with sent_statements(library.engine) as sent:
         assert len(run(attempts_of(library), tasks, lambda task: task.vod_id)) == 300
-    assert statements == [], "a lease of minutes needs no sign of life every twenty videos"
-
-
-@contextmanager
-def counted_updates(library, statements):
-    """Collect the UPDATE statements of the block."""
-
-    def note(_connection, _cursor, statement, *_rest):
-        if statement.startswith("UPDATE"):
-            statements.append(statement)
-
-    event.listen(library.engine, "before_cursor_execute", note)
-    try:
-        yield
-    finally:
-        event.remove(library.engine, "before_cursor_execute", note)
+    assert updates(sent) == 0, "a lease of minutes needs no sign of life every twenty videos"
 
 
 def test_who_stops_listening_stops_the_calls(library, monkeypatch):

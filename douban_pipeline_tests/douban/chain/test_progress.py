@@ -13,38 +13,14 @@ from douban_pipeline.core.database import run_transaction
 from douban_pipeline.core.errors import GateUnreadable
 from douban_pipeline.douban.chain.attempts import Attempts
 from douban_pipeline.douban.chain.due.due_videos import DueScope
-from douban_pipeline.douban.chain.progress import HowFar, Progress, backfill_line
+from douban_pipeline.douban.chain.progress import Progress, backfill_line
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
 from douban_pipeline.douban.store.tasks import NewTask
-from douban_pipeline_tests.harness.fixtures.clocks import START
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 LOG = logging.getLogger("test.progress")
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    ("far", "deadline", "line"),
-    [
-        (
-            HowFar(120, 280, 5 * MINUTE, START, {"searxng": 0.962, "douban": 0.7}),
-            START + 60 * MINUTE,
-            "search: 120 done, 280 left; 24.0 a minute; allowance used: douban 70%, searxng 96%; "
-            "ends about 2026-03-01\u00a012:11 (Asia/Shanghai)",
-        ),
-        (
-            HowFar(120, 280, 5 * MINUTE, START),
-            START + 5 * MINUTE,
-            "search: 120 done, 280 left; 24.0 a minute; "
-            "ends 2026-03-01\u00a012:05 (Asia/Shanghai), when about 160 stay for the next runs",
-        ),
-        (HowFar(0, 7, 5 * MINUTE, START), None, "search: 0 done, 7 left; 0.0 a minute; no end in sight yet"),
-        (HowFar(7, 0, MINUTE, START), None, "search: 7 done, 0 left; 7.0 a minute"),
-    ],
-)
-def test_the_line_says_done_left_rate_allowance_and_when_it_ends(far, deadline, line):
-    assert far.line("search", SHANGHAI, deadline=deadline) == line
 
 
 def attempts_of(library, further=None, gates=None):
@@ -84,17 +60,6 @@ def test_every_half_a_minute_a_line_says_how_far_the_step_is(library, caplog):
     assert [line.split("; ends")[0] for line in lines[::2]] == [
         f"search: {done} done, {20 - done} left; {told}" for done in (5, 10, 15, 20)
     ]
-
-
-def test_a_run_is_followed_while_it_works_and_its_metadata_tell_its_pace(library, caplog):
-    attempts = attempts_of(library)
-    with caplog.at_level(logging.INFO, LOG.name):
-        work(library, attempts, 20, seconds=6)
-    # Futures may be looked at after the clock went on, so how many lines there are is bounded, not fixed.
-    assert 1 <= len(caplog.records) <= 4
-    found = attempts.pace()
-    assert found["videos_per_minute"] == pytest.approx(10, abs=0.5)
-    assert found["allowance_used_douban"] == pytest.approx(98, abs=3)
 
 
 def test_gates_that_cannot_be_read_stop_nobody(library, caplog):

@@ -183,12 +183,6 @@ def test_what_the_site_says_against_a_subject_is_not_outweighed(site, status, co
     assert not code or code in verdict.codes
 
 
-def test_a_verdict_without_evidence_stays_as_it_is():
-    video = Video(1, WHALE.title, year=2021, kind=Kind.FILM, directors=WHALE.directors, actors=WHALE.actors)
-    verdict = judge(video, [WHALE], profile=PROFILE)
-    assert judge_with_evidence(video, None, lambda judged: verdict, PROFILE) is verdict
-
-
 SNOW = Subject(80, "雪线以上的村庄 第一季", year=2015, kind=Kind.SERIES, regions=("中国大陆",), actors=("雪甲", "雪乙"))
 LATER = replace(SNOW, douban_id=81, title="雪线以上的村庄 第二季", year=2018)
 

@@ -134,10 +134,7 @@ def test_texts_that_listed_them_lose_them_too(confirmed):
     )
     assert entry["state_old"]["vod_douban_id"] == 0
     [candidate] = confirmed.candidates(4)
-    assert (candidate["points"][0]["note"], candidate["conflicts"]) == (
-        "TMDB 的资料 / 豆瓣 别人",
-        {"X": "TMDB 的别名"},
-    )
+    assert (candidate["points"][0]["note"], candidate["conflicts"]) == ("TMDB 的资料 / 豆瓣 别人", {"X": "TMDB 的别名"})
 
 
 @pytest.mark.postgres

@@ -47,14 +47,6 @@ def test_posters_of_one_series_differ() -> None:
         assert not [pair for pair in combinations(prints, 2) if pair[0].is_copy(pair[1])]
 
 
-def test_hashes_are_read_back_as_they_were_kept() -> None:
-    found = made(jpeg(poster(1)))
-    assert Print.of_text(found.text) == found
-    assert len(found.text) <= 255
-    assert found.text.startswith(found.first_text)
-    assert found.distance(found) == 0
-
-
 def png_header(width: int, height: int) -> bytes:
     """Return a small file that says it is a large picture."""
 

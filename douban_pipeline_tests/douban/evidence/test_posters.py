@@ -122,11 +122,6 @@ def test_a_poster_is_one_fact_more_and_never_enough(video: Video, without: Statu
     assert ("海报相同" in verdict.explanation) == (with_poster is not Status.NOT_FOUND or "得分" in verdict.explanation)
 
 
-def test_another_poster_says_nothing() -> None:
-    video = Video(1, "雾都", year=2020, regions=("英国",))
-    assert judge(video, [FOG], profile=CALIBRATED, posters=(9,)) == judge(video, [FOG], profile=CALIBRATED)
-
-
 def test_what_the_task_carries_on_is_read_back() -> None:
     found = FoundCandidates((), (), False, (), 0, posters=(8,))
     assert FoundCandidates.from_payload(found.to_payload()) == found

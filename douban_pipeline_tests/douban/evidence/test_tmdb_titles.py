@@ -84,10 +84,7 @@ def test_what_tmdb_says_of_linked_videos_is_read_from_its_tables(filled, store_u
     assert found == {
         1: TitleFacts(
             "movie/7",
-            (
-                *("蓝鲸与灯塔守望者", "藍鯨守望者", "燈塔與鯨", "Whale Guard"),
-                *("The Whale Keeper", "Le Gardien"),
-            ),
+            (*("蓝鲸与灯塔守望者", "藍鯨守望者", "燈塔與鯨", "Whale Guard"), *("The Whale Keeper", "Le Gardien")),
             2022,
             ("蓝鲸导", "Lan Jing"),
             tuple(f"演员{place}" for place in range(10)),

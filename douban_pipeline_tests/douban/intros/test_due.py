@@ -12,6 +12,7 @@ from douban_pipeline_tests.douban.intros.room import KEY, Room, linked
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 
 DAY = timedelta(days=1)
 READY = {
@@ -89,10 +90,7 @@ def test_this_runs_videos_come_first(stage, monkeypatch):
     scenario = scenario.under(llm_url=scenario.upstream.llm_url)
     # Video 4 was synced long ago; 68 is linked by this run.
     scenario.library.set_state(
-        4,
-        douban_review_status="CONFIRMED",
-        douban_last_sync_at=START - 5 * DAY,
-        douban_next_sync_at=START + DAY,
+        4, douban_review_status="CONFIRMED", douban_last_sync_at=START - 5 * DAY, douban_next_sync_at=START + DAY
     )
     run = scenario.play()
     assert (run.metadata("synced_fields")["written"], run.metadata("ai_intros")["written"]) == (1, 1)
@@ -111,16 +109,8 @@ def test_nothing_is_found_by_reading_the_whole_library(library):
     )
     if library.mysql:
         library.query("ANALYZE TABLE mac_douban_video")
-    sent = []
-
-    def note(_connection, _cursor, statement, parameters, _context, _many):
-        sent.append((statement, parameters))
-
-    sa.event.listen(library.engine, "before_cursor_execute", note)
-    try:
+    with sent_statements(library.engine) as sent:
         assert found(library, shard=0)
-    finally:
-        sa.event.remove(library.engine, "before_cursor_execute", note)
     [(statement, parameters)] = [item for item in sent if "mac_douban_video" in item[0]]
     plan = library.plan(statement, parameters)
     if library.mysql:

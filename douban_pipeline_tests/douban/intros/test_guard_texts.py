@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from douban_pipeline.douban.intros.factguard import (
-    LengthLimits,
-    candidates_for_people,
-    inspect,
-    marks,
-    similarity,
-)
+from douban_pipeline.douban.intros.factguard import LengthLimits, candidates_for_people, inspect, marks
 from douban_pipeline.douban.intros.factguard.known_people import MAX_CANDIDATES
-from douban_pipeline.douban.intros.factguard.plain_text import count_han
 from douban_pipeline_tests.douban.intros.sheets import BARE, FAITHFUL, FILM, SERIES, TRANSLATED
 
 LIMITS = LengthLimits(120, 300)
@@ -56,9 +49,6 @@ class TestLength:
         sentences = [violation.text for violation in found("山" * characters, BARE, limits=LIMITS)]
         assert sentences == ([] if passes else [f"共{characters}个汉字，应在120至300之间"])
 
-    def test_only_chinese_characters_count(self):
-        assert count_han("ab，。 12山\U00020000𠮷") == 3
-
 
 class TestOrder:
     def test_all_violations_are_reported_each_once_in_the_order_of_the_checks(self):
@@ -67,14 +57,6 @@ class TestOrder:
         order = ["length", "address", "markup", "emoji", "number", "title", "person", "claim", "advert", "meta"]
         assert list(dict.fromkeys(said)) == order
         assert said.count("person") == 1
-
-    def test_outside_text_in_a_sentence_is_one_short_line(self):
-        for violation in found("《" + "无\n尽" * 60 + "》", FILM):
-            assert "\n" not in violation.text
-            assert len(violation.text) < 120
-
-    def test_an_empty_text_is_too_short_and_nothing_else(self):
-        assert codes("", FILM, limits=LIMITS) == {"length"}
 
 
 class TestInventionsAnywhere:
@@ -216,13 +198,6 @@ class TestCopies:
         assert codes("牧人赶着羊群，走过漫长的冬天。" + FAITHFUL[-1][1], sheet) == {"copy"}
         assert codes("牧人赶着羊群。" + FAITHFUL[-1][1], sheet) == set()
 
-    def test_pieces_of_it_in_another_order_are_a_copy_as_well(self):
-        parts = re.findall("[^，。]+[，。]", SERIES.synopsis)
-        assert codes("".join(reversed(parts)), SERIES) == {"copy"}
-
-    def test_without_a_synopsis_nothing_can_be_copied(self):
-        assert codes(FAITHFUL[-1][1], BARE) == set()
-
     def test_an_introduction_with_other_names_is_a_near_copy(self):
         text = FAITHFUL[-1][1]
         other = text.replace("山海之间", "江河入梦").replace("林晓峰", "陈默").replace("中国大陆", "日本")
@@ -234,23 +209,8 @@ class TestCopies:
         for sheet, text in FAITHFUL:
             assert found(text, sheet, others=[other for _, other in FAITHFUL if other != text]) == []
 
-    def test_likeness_is_mutual_and_whole_with_itself(self):
-        texts = [text for _, text in FAITHFUL]
-        for one in texts:
-            assert similarity(one, one) == 1.0
-            for other in texts:
-                assert similarity(one, other) == similarity(other, one)
-        assert similarity("", texts[0]) == 0.0
-
 
 class TestMarks:
-    def test_they_are_few_ordered_and_fit_a_signed_column(self):
-        for sheet, text in FAITHFUL:
-            found = marks(text, sheet)
-            assert len(set(found)) == 12
-            assert list(found) == sorted(found)
-            assert all(0 <= mark < 2**63 for mark in found)
-
     def test_a_near_copy_shares_some_and_another_text_none(self):
         sheet, text = FAITHFUL[-1]
         twin = dataclasses.replace(sheet, title="江河入梦", directors=("陈默",))
@@ -264,9 +224,6 @@ class TestMarks:
     def test_they_are_the_same_in_every_process(self):
         assert marks("一二三四五六七八", BARE) == (7789890791656695327,)
 
-    def test_a_text_of_a_few_characters_has_none(self):
-        assert marks("山海", BARE) == ()
-
 
 class TestCandidates:
     @given(faithful, st.sampled_from(ALIENS), st.integers(0, 30))
@@ -275,10 +232,6 @@ class TestCandidates:
         found = candidates_for_people(put_in(text, f"{name.upper()}也在其中。", place))
         assert name in found
         assert len(found) <= MAX_CANDIDATES
-
-    def test_names_are_found_within_words_and_in_any_writing(self):
-        found = candidates_for_people("由張國榮與湯姆・漢克斯、Ｔｏｍ　Ｈａｎｋｓ、J·K·罗琳主演")
-        assert {"张国荣", "汤姆·汉克斯", "tom hanks", "j·k·罗琳"} <= found
 
     def test_they_are_bounded_whatever_the_text(self):
         assert len(candidates_for_people("".join(chr(0x4E00 + at) for at in range(5000)))) == MAX_CANDIDATES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +11,6 @@ from douban_pipeline.demo.sample import load_subjects
 from douban_pipeline_tests.douban.intros.room import Room, linked, room_of
 from douban_pipeline_tests.harness.fixtures.library import build_library
 from douban_pipeline_tests.stand_ins.faults import Fault, inventing
-from douban_pipeline_tests.stand_ins.inventions import INVENTIONS
 from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 SHARE, STUBBORN = 0.5, 0.3
@@ -75,15 +73,6 @@ def answers(written):
 
 def codes(intro):
     return {violation["code"] for violation in intro["violations"]}
-
-
-def test_the_model_invents_in_the_known_share(answers):
-    first, second = answers
-    kinds = Counter(rule.fault for _, rule in first if rule)
-    assert len(first) == 200
-    assert abs(sum(kinds.values()) / 200 - SHARE) < 0.1
-    assert set(kinds) == set(CAUGHT_AS) <= set(INVENTIONS)
-    assert sum(rule is not None for _, rule in second) >= 15
 
 
 def test_every_invention_is_caught_for_what_it_is(answers, record_testsuite_property):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -34,20 +33,6 @@ def record(ledger, vod_id=4, text="一段简介", **given):
 def write(library, intro_id, state="written"):
     intro = library.tables.intro
     library.execute(sa.update(intro).where(intro.c.intro_id == intro_id).values(state=state))
-
-
-@pytest.mark.parametrize(
-    ("zone", "hours", "left"),
-    [("Asia/Shanghai", 11.9, 0.25), ("Asia/Shanghai", 12.1, 0.0), ("UTC", 19.9, 0.25), ("UTC", 20.1, 0.0)],
-)
-def test_a_day_begins_by_the_sites_clock(library, zone, hours, left):
-    ledger = ledger_of(library, zone)
-    record(ledger)
-    library.clock.advance(hours=hours)  # since 04:00 UTC, 12:00 in Shanghai
-    assert ledger.spent_today() == left
-    assert ledger.day_began() <= library.clock.now() < ledger.day_ends()
-    assert ledger.day_ends() - ledger.day_began() == timedelta(days=1)
-    assert isinstance(ledger.day_began(), datetime)
 
 
 def test_an_answer_counts_before_anybody_has_read_it(library):

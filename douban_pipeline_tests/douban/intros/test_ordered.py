@@ -14,11 +14,11 @@ from douban_pipeline.douban.intros.writer import IntroWriter
 from douban_pipeline.douban.store.decisions import DecisionStatus
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
-from douban_pipeline_tests.douban.intros.room import BARE, linked
-from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before, interfere
+from douban_pipeline_tests.douban.intros.room import linked
+from douban_pipeline_tests.douban.intros.test_writer import Killed, dies_after, dies_before
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
-from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE, telling
+from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
 
 HOUR = timedelta(hours=1)
 
@@ -73,22 +73,6 @@ def test_an_order_is_applied_over_locks_and_whatever_was_tried_lately(room_every
     revert(log, selection, operator="王", reason="不好", dry_run=False, override_cms_lock=True)
     assert decisions(house.library, "state") == ["applied", "reverted"]
     assert content_text(house.content(4)) == intro["intro_text"]
-
-
-def test_an_order_comes_before_what_is_merely_due(room, monkeypatch):
-    monkeypatch.setattr("douban_pipeline.douban.intros.assets.INTROS_PER_RUN", 1)
-    house = room(linked(RIVER, 4), linked(WHALE, 68), linked(TRAM, 132))
-    house.library.set_state(68, **LOCKED)
-    order(house, 68)
-    assert (house.run(4)["written"], telling(house.intros(), "vod_id")) == (1, [(68,)])
-
-
-def test_where_intros_are_off_an_order_is_refused(room):
-    house = room(linked(RIVER, 4), ai_intros=False, openrouter_api_key="")
-    order(house, status=DecisionStatus.REFUSED)
-    why = "AI 简介未开启：请设置 DOUBAN_PIPELINE_AI_INTROS=true 和 OPENROUTER_API_KEY"
-    assert decisions(house.library, "state_reason") == [why]
-    assert house.library.tasks() == []
 
 
 def test_an_order_is_not_lost_when_intros_are_switched_off_later(room):
@@ -159,23 +143,6 @@ def test_what_changed_while_the_order_waited_is_reported(room, state, cms, reaso
     if cms:
         house.library.set_cms(4, **cms)
     assert house.run()["skipped"] == 1
-    assert decisions(house.library, "state", "state_reason") == [("refused", reason)]
-
-
-def test_an_order_about_a_video_of_which_too_little_is_known_is_reported(room):
-    house = room(linked(BARE, 5, vod_class=""))
-    order(house, 5)
-    assert (house.run()["skipped"], house.calls) == (1, 0)
-    assert decisions(house.library, "state", "state_reason") == [("refused", "资料不足：至少需要片名和类型")]
-
-
-def test_what_somebody_writes_while_the_model_does_comes_first(room, monkeypatch):
-    house = room(linked(RIVER, 4))
-    order(house)
-    interfere(monkeypatch, lambda: house.library.set_cms(4, vod_content="站长写的"))
-    assert house.run()["skipped"] == 1
-    assert house.content(4) == "站长写的"
-    reason = "读取之后 CMS 中的值已被改动：vod_content"
     assert decisions(house.library, "state", "state_reason") == [("refused", reason)]
 
 

@@ -6,11 +6,9 @@ import pytest
 
 from douban_pipeline.cms.values import content_text
 from douban_pipeline.dagster_kit.launchpad import RefusedConfigError
-from douban_pipeline.douban.intros.jobs import RedoConfig, redo_intros
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import BARE, linked
 from douban_pipeline_tests.harness.fixtures.library import video
-from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.runs import Run
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE, telling
 
@@ -53,15 +51,6 @@ def test_a_shown_text_is_not_written_when_the_facts_changed_or_a_day_has_passed(
     assert metadata_of(house.redo(4))["asked"] == 1
     house.clock.advance(days=1, minutes=1)
     assert metadata_of(house.redo(5))["asked"] == 1
-
-
-def test_a_dry_run_asks_anew_each_time(room):
-    house = room(linked(RIVER, 4))
-    metadata_of(house.redo(4, dry_run=True))
-    metadata_of(house.redo(4, dry_run=True))
-    assert house.calls == 2
-    metadata_of(house.redo(4))
-    assert telling(house.intros(), "state") == [("preview",), ("written",)]
 
 
 def test_a_shown_text_that_is_too_like_another_by_now_is_written_anew(room):
@@ -116,22 +105,6 @@ def test_the_budget_holds_for_people_too(room):
     assert "今日预算" in result["intros"]
 
 
-def test_what_somebody_wrote_during_the_run_is_not_lost(room):
-    house = room(linked(RIVER, 4))
-    llm = house.library.services.llm
-    real = type(llm).complete
-
-    def complete(self, *given, **named):
-        house.library.set_cms(4, vod_content="站长刚写的")
-        return real(self, *given, **named)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(llm), "complete", complete)
-        result = metadata_of(house.redo(4))
-    assert (result["written"], result["skipped"], house.content(4)) == (0, 1, "站长刚写的")
-    assert telling(house.intros(), "state") == [("refused",)]
-
-
 def test_an_order_over_an_intro_is_taken_back_step_by_step(room):
     house = room(linked(RIVER, 4))
     before = house.library.all_bytes()
@@ -178,17 +151,3 @@ def test_all_that_is_wrong_is_said_at_once_and_nobody_is_asked(room):
     assert "AI 简介未开启" in Run(off).failure
     assert (house.calls, house.intros()) == (0, [])
     assert metadata_of(house.redo(4, dry_run=True))["shown"] == 1, "showing is allowed where writing is not"
-
-
-def test_no_environment_variable_gets_into_a_config(room):
-    house = room(linked(RIVER, 4))
-    result = house.redo(4, note={"env": "PATH"})
-    assert not result.success
-    assert house.calls == 0
-
-
-def test_the_launchpad_is_prefilled_and_safe():
-    config = redo_intros.run_config["ops"]["rewrite"]["config"]
-    assert set(config) == set(RedoConfig.model_fields)
-    assert (config["dry_run"], config["vod_ids"]) == (True, [])
-    assert fits_schema(redo_intros, redo_intros.run_config)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from douban_pipeline_tests.douban.intros.readers import cases
 from douban_pipeline_tests.douban.intros.room import linked
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, telling
 
-DOCS = Path(__file__).parents[3] / "docs"
 SHEET = FactSheet(
     "灯塔下的信",
     year=2011,
@@ -37,12 +35,7 @@ TEXT = f"{MADE_BY}。{ADOPTED}。{BACK}，{LETTER}。"
 
 PROOFS = {
     MADE_BY: {"basis": "facts"},
-    ADOPTED: {
-        "passages": ["守塔人老周收养了海难中的孤儿小满"],
-        "actor": "老周",
-        "action": "收养",
-        "target": "小满",
-    },
+    ADOPTED: {"passages": ["守塔人老周收养了海难中的孤儿小满"], "actor": "老周", "action": "收养", "target": "小满"},
     BACK: {"passages": ["二十年后，小满回到岛上"], "actor": "小满", "action": "回到岛上", "amount": "二十年"},
     LETTER: {"passages": ["替他寻找当年寄错的一封信"], "actor": "小满", "action": "寻找"},
 }
@@ -202,11 +195,7 @@ def test_what_happens_is_no_general_remark_though_nobody_acts(statement):
 
 @pytest.mark.parametrize(
     "quote",
-    [
-        "守塔人老周收养了海难中的孤儿小满。",
-        "守塔人老周，收养了 海难中的孤儿小满",
-        "守塔人老周收養了海難中的孤兒小滿",
-    ],
+    ["守塔人老周收养了海难中的孤儿小满。", "守塔人老周，收养了 海难中的孤儿小满", "守塔人老周收養了海難中的孤兒小滿"],
 )
 def test_a_quote_may_differ_in_signs_and_script(quote):
     assert problems(changed(ADOPTED, passages=[quote])) == {}
@@ -269,12 +258,6 @@ def test_of_inventions_and_faithful_texts_becomes_what_the_manual_says(reader, r
         kinds = Counter(bool(case.kind) for case in texts)
         assert (kinds[True], kinds[False]) == (second_reading.INVENTIONS, second_reading.FAITHFUL)
         assert lost == second_reading.MEASURED[reader].lost <= 0.03 * second_reading.FAITHFUL
-
-
-def test_the_manual_holds_the_measured_table():
-    text = (DOCS / "operate.md").read_text("utf-8")
-    for each in second_reading.MEASURED.values():
-        assert f"| {each.written} | {each.bare} | {each.lost} |" in text
 
 
 def test_an_answer_that_our_own_code_failed_on_is_not_read_again(room, monkeypatch):

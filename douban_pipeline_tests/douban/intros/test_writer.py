@@ -16,7 +16,7 @@ from douban_pipeline.douban.store.states import TaskStage, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
-from douban_pipeline_tests.douban.intros.room import BARE, KEY, TOLD, UNTOLD, linked
+from douban_pipeline_tests.douban.intros.room import KEY, TOLD, UNTOLD, linked
 from douban_pipeline_tests.douban.reports.planting import rows_in, written
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
@@ -155,16 +155,6 @@ def test_what_fails_twice_is_not_written(room_everywhere):
     assert house.library.state(4)["intro_ai_fail_count"] == 0
 
 
-def test_a_dry_run_asks_nobody_and_says_whose_turn_it_would_be(room):
-    house = room(linked(RIVER, 4), dry_run=True)
-    before = house.library.all_bytes(), house.library.states()
-    metadata = house.run()
-    assert (metadata["dry_run"], metadata["planned"], house.calls) == (True, 1, 0)
-    assert metadata["texts"].splitlines()[2].startswith("| 4 ")
-    assert (house.library.all_bytes(), house.library.states()) == before
-    assert (house.library.tasks(), house.intros(), house.library.log()) == ([], [], [])
-
-
 def test_switched_off_it_says_so_and_leaves_no_work_lying_about(room):
     house = room(linked(RIVER, 4))
     house.upstream.faults.add("llm", "server_error")
@@ -207,17 +197,6 @@ def test_a_video_that_is_gone_is_skipped(room):
     house.library.execute("DELETE FROM mac_vod WHERE vod_id = 4")
     assert house.run()["skipped"] == 1
     assert house.library.state(4)["douban_next_sync_at"] is None
-
-
-def test_too_few_facts_are_not_asked_about(room):
-    house = room(linked(RIVER, 4), linked(BARE, 5, vod_class=""))
-    metadata = house.run()
-    assert (metadata["written"], metadata["skipped"], house.calls) == (1, 1, 1)
-    state = house.library.state(5)
-    assert state["intro_ai_last_fail_reason"] == "资料不足：至少需要片名和类型"
-    assert (state["intro_ai_fail_count"], house.run()["skipped"]) == (0, 0)
-    house.clock.advance(days=30)
-    assert house.run()["skipped"] == 1
 
 
 @pytest.mark.parametrize(
@@ -282,21 +261,6 @@ def test_a_text_much_like_another_intro_is_refused(room_everywhere, later):
     assert telling(house.intros(), "state") == [("written",), ("refused",), ("refused",)]
     assert {violation["code"] for violation in house.intros()[-1]["violations"]} == {"near_copy"}
     assert house.failed_guards() == {}
-
-
-def test_two_runs_share_out_the_work(room):
-    house = room(*(linked(entry, vod_id) for entry, vod_id in ((RIVER, 4), (WHALE, 68), (TRAM, 132), (KITE, 196))))
-    other = house.library.queue("other")
-    house.library.enqueue(other, [NewTask(n, TaskType.AI_INTRO, TaskStage.INTRO) for n in (4, 68)])
-    assert len(other.lease([4], TaskStage.INTRO, limit=10)) == 2
-    metadata = house.run(4)
-    assert (metadata["written"], house.calls) == (2, 2)
-    assert {task["vod_id"]: task["status"] for task in house.library.tasks()} == {
-        4: "RUNNING",
-        68: "RUNNING",
-        132: "SUCCESS",
-        196: "SUCCESS",
-    }
 
 
 @pytest.mark.parametrize("guard", ["passes", "refuses"])

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from douban_pipeline.matching import Kind, Video
 from douban_pipeline.matching.profiles import make_profile
 from douban_pipeline.matching.weights import PROFILES
-from douban_pipeline_tests.douban.quality.rows import gold, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.tools.evaluate.command import run
@@ -23,27 +20,6 @@ from douban_pipeline_tests.tools.evaluate.labelled_rows import read_corpus, read
 from douban_pipeline_tests.tools.evaluate.options import EvaluationOptions
 
 DATA = Path(__file__).parent / "data"
-
-
-def test_facts_are_another_sources_of_the_same_work():
-    film = Video(7, "青石巷", aliases=("Stone Lane",), year=2015, kind=Kind.FILM, directors=("甲",), actors=("乙",))
-    rows = [gold(1), gold(2), gold(3, source="imdb", video=film), gold(4, expected=101), gold(5, expected=None)]
-    facts = facts_of_others(rows)
-    assert set(facts) == {("gold.jsonl", place, "") for place in (1, 2, 3)}
-    assert facts["gold.jsonl", 1, ""].names == ("青石巷", "Stone Lane")
-    assert (facts["gold.jsonl", 1, ""].key, facts["gold.jsonl", 1, ""].directors) == ("movie/7", ("甲",))
-    assert facts["gold.jsonl", 3, ""].names == ("青石巷",)
-
-
-def test_changes_count_verdicts_without_and_with_the_facts():
-    rows = [gold(1), gold(2), gold(3)]
-    without = [result(rows[0]), result(rows[1], "REVIEW"), result(rows[2])]
-    together = [result(rows[0], "REVIEW"), result(rows[1]), result(rows[2], best=5)]
-    facts = facts_of_others([*rows, gold(9, source="imdb")])
-    assert changes(without, together, facts) == Counter(
-        {("CONFIRMED", "REVIEW"): 1, ("REVIEW", "CONFIRMED"): 1, ("CONFIRMED", "WRONG"): 1}
-    )
-    assert not changes(without, together, {})
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -11,12 +11,10 @@ import yaml
 from douban_pipeline.core.database import reading
 from douban_pipeline.douban.quality import rates
 from douban_pipeline.douban.quality.brakes import LiftError, lift, pull_where_short
-from douban_pipeline.douban.quality.jobs import LiftConfig, lift_brakes
 from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel
 from douban_pipeline.douban.store import brakes
 from douban_pipeline.douban.store.brakes import Brake
 from douban_pipeline_tests.harness.fixtures.clocks import START
-from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.runs import new_run_id
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of, subject
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
@@ -178,24 +176,6 @@ def _subject():
     return Subject(LINKED, "片名")
 
 
-def test_what_was_linked_more_than_a_month_ago_is_not_told_of_as_lately(scenario):
-    judged_links(scenario, 2, 1, "season")
-    scenario.clock.advance(days=30, minutes=2)
-    Shelf(scenario.library).linked(5, 90_000_102, "rich")
-    metadata = scenario.launch("nightly_reports").metadata("automatic_precision")
-    assert (metadata["labels"], metadata["lately"]) == (3, "最近 30 天自动关联 1 部，还没有人工核对过")
-
-
-def test_a_site_without_decisions_has_nothing_to_fear(scenario):
-    run = scenario.launch("nightly_reports")
-    metadata = run.metadata("automatic_precision")
-    assert (metadata["labels"], metadata["brakes_on"], "precision" in metadata) == (0, 0, False)
-    assert metadata["lately"] == "最近 30 天自动关联 0 部"
-    assert run.guards["precision_holds"].passed
-    assert "样本不足" in metadata["by_stratum"]
-    assert metadata["decisions_to_launch"] == "—"
-
-
 def release(scenario, **config):
     given = {"reviewer": "小王", "note": "已处理", "dry_run": False, "strata": ["season"], **config}
     return scenario.launch("lift_brakes", {"release": {"config": given}})
@@ -246,13 +226,6 @@ def test_a_person_opens_what_people_always_agreed_on_and_closes_it_again(stage, 
     assert release(scenario, strata=[name], close=True).output["closed"] == 1
     assert active(scenario.library) == {name}
     assert "没有开放" in release(scenario, strata=[name], close=True).failure
-
-
-def test_the_launchpad_is_prefilled_and_safe():
-    config = lift_brakes.run_config["ops"]["release"]["config"]
-    assert set(config) == set(LiftConfig.model_fields)
-    assert (config["dry_run"], config["strata"]) == (True, [])
-    assert fits_schema(lift_brakes, lift_brakes.run_config)
 
 
 def test_the_writing_step_refuses_what_a_brake_holds_back(scenario):

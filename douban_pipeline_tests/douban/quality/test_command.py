@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from douban_pipeline.matching.profiles import Profile, make_profile
+from douban_pipeline.matching.profiles import Profile
 from douban_pipeline.matching.weights import PROFILES
 from douban_pipeline_tests.documents import PROJECT
 from douban_pipeline_tests.douban.quality.rows import FIELDS, result
 from douban_pipeline_tests.harness.fixtures.clocks import FakeClock
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
-from douban_pipeline_tests.tools.evaluate.command import EvaluationError, profile_names, run
+from douban_pipeline_tests.tools.evaluate.command import run
 from douban_pipeline_tests.tools.evaluate.labelled_replay import CorpusJudge, Result
-from douban_pipeline_tests.tools.evaluate.labelled_rows import FormatError, GoldRow, read_corpus, read_gold
+from douban_pipeline_tests.tools.evaluate.labelled_rows import GoldRow
 from douban_pipeline_tests.tools.evaluate.options import EvaluationOptions
 
 FIRST, SECOND = 90_000_100, 90_000_101
@@ -145,31 +145,6 @@ def test_a_profile_writes_predictions_and_report(tmp_path: Path, corpus: Path, g
     assert str(out) in output
 
 
-def test_several_profiles_have_folders_of_their_own_and_a_summary(
-    tmp_path: Path, corpus: Path, gold: list[Path], judged
-):
-    judged(badly)
-    _, output = reported(request(corpus, gold, tmp_path / "out", *PROFILES))
-    each = {f"{name}/{file}" for name in PROFILES for file in ("predictions.jsonl", "report.html")}
-    assert files(tmp_path / "out") == each | {"summary.html"}
-    summary = (tmp_path / "out" / "summary.html").read_text(encoding="utf-8")
-    assert "From plan to calibrated" in summary
-    assert "Regressed (4)" in summary
-    assert "profile plan" in output
-    assert "profile calibrated" in output
-
-
-def test_an_earlier_report_is_compared_with_even_where_it_is_overwritten(
-    tmp_path: Path, corpus: Path, gold: list[Path], judged
-):
-    out = tmp_path / "out"
-    reported(request(corpus, gold, out))
-    judged(lambda row, _: result(row, best=FIRST))
-    _, output = reported(request(corpus, gold, out, against=out))
-    assert "regressed 4, improved 0, unchanged 1, new 0, gone 0" in output
-    assert f"Against {out}." in (out / "report.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("limits", "kept", "said"),
     [
@@ -198,107 +173,6 @@ def test_limits(tmp_path: Path, corpus: Path, gold: list[Path], judged, limits: 
     assert ("limit not met:" in output) is not kept
 
 
-def test_coverage_of_no_rows_is_not_kept(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    kept, output = reported(request(corpus, gold[1:], tmp_path / "out", least_coverage=0.0))
-    assert not kept
-    assert "no row of a headline source" in output
-
-
-def test_a_limit_takes_the_first_rows_of_each_file(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    reported(request(corpus, gold, tmp_path / "out", limit=1))
-    assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 2
-
-
-def test_progress_is_shown_on_a_terminal_only(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    assert "5/5" in reported(request(corpus, gold, tmp_path / "out"), terminal=True)[1]
-    assert "5/5" not in reported(request(corpus, gold, tmp_path / "out"))[1]
-
-
-def test_whoever_stops_it_finds_the_earlier_report_as_it_was(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    out = tmp_path / "out"
-    reported(request(corpus, gold, out))
-    before = {name: (out / name).read_bytes() for name in files(out)}
-
-    def stop(row: GoldRow, profile: Profile) -> Result:
-        raise KeyboardInterrupt
-
-    judged(stop)
-    with pytest.raises(KeyboardInterrupt):
-        reported(request(corpus, gold, out))
-    assert {name: (out / name).read_bytes() for name in files(out)} == before
-
-
-def test_stopped_while_writing_nothing_half_is_left(
-    tmp_path: Path, corpus: Path, gold: list[Path], judged, monkeypatch: pytest.MonkeyPatch
-):
-    out = tmp_path / "out"
-    whole = Path.write_text
-
-    def write_half(path: Path, text: str, **options: Any) -> int:
-        whole(path, text[: len(text) // 2], **options)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "write_text", write_half)
-    with pytest.raises(KeyboardInterrupt):
-        reported(request(corpus, gold, out))
-    assert files(out) == set()
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    (tmp_path / "file").touch()
-    with pytest.raises(EvaluationError, match=r"cannot be written: .*; name another folder with --out"):
-        reported(request(corpus, gold, tmp_path / "file" / "out"))
-
-
-def test_nothing_to_measure_is_reported(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    empty = write(tmp_path / "empty.jsonl", [])
-    with pytest.raises(EvaluationError, match=r"there is no row in .*empty\.jsonl"):
-        reported(request(corpus, [empty], tmp_path / "out"))
-    with pytest.raises(EvaluationError, match=r"empty\.jsonl holds no subject"):
-        reported(request(empty, gold, tmp_path / "out"))
-
-
-def test_files_of_one_name_could_not_be_distinguished(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    (tmp_path / "more").mkdir()
-    twin = write(tmp_path / "more" / "gold.jsonl", GOLD)
-    with pytest.raises(EvaluationError, match=r"two gold files are called gold\.jsonl"):
-        reported(request(corpus, [*gold, twin], tmp_path / "out"))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        reported(request(corpus, [tmp_path / "nowhere.jsonl"], tmp_path / "out"))
-    with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        reported(request(tmp_path / "nowhere.jsonl", gold, tmp_path / "out"))
-
-
-def test_an_earlier_report_that_is_not_there_is_reported_before_the_work(
-    tmp_path: Path, corpus: Path, gold: list[Path], judged
-):
-    judged(lambda row, _: pytest.fail("judged in vain"))
-    with pytest.raises(FormatError, match="holds no earlier report"):
-        reported(request(corpus, gold, tmp_path / "out", against=tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("given", "names"),
-    [
-        ([], ("plan",)),
-        (["calibrated"], ("calibrated",)),
-        (["both"], PROFILES),
-        (["calibrated", "plan", "calibrated"], ("calibrated", "plan")),
-        (["plan", "both"], PROFILES),
-    ],
-)
-def test_profiles_are_asked_for_by_name(given: list[str], names: tuple[str, ...]):
-    assert profile_names(given, "plan") == names
-
-
-def test_another_profile_is_refused():
-    with pytest.raises(EvaluationError, match="there is no profile 'best': give plan, calibrated or both"):
-        profile_names(["best"], "plan")
-
-
 # --- as a person uses it ----------------------------------------------------------------------------------------------
 
 
@@ -310,12 +184,6 @@ def run_cli(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complete
     environment = inherited | {"COLUMNS": "300", "PYTHONPATH": str(PROJECT)} | variables
     command = [sys.executable, "-m", "douban_pipeline_tests.tools.evaluate", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=240)
-
-
-def test_the_help_shows_a_row(tmp_path: Path):
-    shown = run_cli("--help", cwd=tmp_path).stdout
-    assert '{"vod_name": "英雄", "vod_year": "2002"' in shown
-    assert "--corpus" in shown
 
 
 def test_from_the_command_line(tmp_path: Path, corpus: Path, gold: list[Path]):
@@ -352,45 +220,3 @@ def test_what_is_wrong_is_reported_in_a_line(tmp_path: Path, corpus: Path):
     assert f"error: {name}, line 2: no JSON" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert not (tmp_path / ".douban_pipeline").exists()
-
-
-def test_rows_are_judged_once_more_without_their_truth(tmp_path: Path, corpus: Path, gold: list[Path], judged):
-    def credulous(row: GoldRow, profile: Profile) -> Result:
-        del profile
-        return result(row, best=FIRST) if row.row == 1 else result(row, "NOT_FOUND", None)
-
-    judged(credulous)
-    kept, output = reported(request(corpus, gold[:1], tmp_path / "out", most_wrong=0))
-    assert kept, "what happens without the truth is told, not counted among the wrong links"
-    line = next(line for line in output.splitlines() if "Truth taken out " in line)
-    assert line.split()[3:9] == ["3", "33.3", "%", "0", "%", "1"]
-    text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "Links with the truth taken out (1)" in text
-    assert len((tmp_path / "out" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()) == 3
-    without = request(corpus, gold[:1], tmp_path / "without", hide_truth=False)
-    assert "Truth taken out" not in reported(without)[1]
-
-
-def test_a_hidden_truth_is_not_found(corpus: Path, gold: list[Path]):
-    rows = read_gold(gold[0])
-    subjects = read_corpus(corpus)
-    seen = CorpusJudge(subjects).judge(rows, make_profile("calibrated"))
-    hidden = CorpusJudge(subjects).judge(rows, make_profile("calibrated"), hide_truth=True)
-    assert [each.douban_id for each in seen[:2]] == [FIRST, SECOND]
-    assert all(row.expected not in dict(each.candidates) for row, each in zip(rows, hidden, strict=True))
-    assert not any(each.wrong for each in hidden), "of a film and its sequel neither is the other"
-
-
-def test_a_search_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
-    asked = request(corpus, gold[:1], tmp_path / "out", "calibrated", search="web")
-    assert reported(asked)[0]
-    assert "searched with bare titles" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    with pytest.raises(EvaluationError, match="no search 'google': give suggestions, six, web"):
-        reported(replace(asked, search="google"))
-
-
-def test_an_index_that_is_not_there_or_none_at_all_is_named(tmp_path: Path, corpus: Path, gold: list[Path]):
-    with pytest.raises(EvaluationError, match=r"nowhere\.sqlite: make one with `douban-pipeline index load FILE`"):
-        reported(request(corpus, gold, tmp_path / "out", index=tmp_path / "nowhere.sqlite"))
-    with pytest.raises(EvaluationError, match="corpus"):
-        reported(request(corpus, gold, tmp_path / "out", index=corpus))

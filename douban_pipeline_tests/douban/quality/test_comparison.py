@@ -12,13 +12,11 @@ from douban_pipeline_tests.tools.evaluate.comparison import (
     Grade,
     Prediction,
     compare_with,
-    find_predictions,
     grade,
     grade_name,
     predictions_of,
     read_predictions,
 )
-from douban_pipeline_tests.tools.evaluate.labelled_rows import FormatError
 
 NOTHING = Prediction("NOT_FOUND", None, ())
 
@@ -74,60 +72,10 @@ def test_rows_fare_better_worse_or_as_before():
     assert found.regressed[0].earlier.douban_id == 100
 
 
-def test_a_row_whose_file_was_rewritten_is_not_taken_for_another():
-    before = predictions_of([result(gold(1, gid="a")), result(gold(2, gid="b"))])
-    found = compare_with(before, [result(gold(1, gid="b")), result(gold(2, gid="b"))], "earlier")
-    assert (found.unchanged, found.added, found.gone) == (1, 1, 1)
-    assert compare_with(before, [result(gold(1, gid="a", file="other.jsonl"))], "").added == 1
-
-
 def test_what_was_written_is_read_back(tmp_path: Path):
-    results = [
-        result(gold(1, gid="g1"), others=(7,)),
-        result(none_row(1), "NOT_FOUND", None),
-    ]
+    results = [result(gold(1, gid="g1"), others=(7,)), result(none_row(1), "NOT_FOUND", None)]
     path = tmp_path / "predictions.jsonl"
     path.write_text("".join(json.dumps(each.to_json()) + "\n" for each in results), encoding="utf-8")
     assert read_predictions(path) == predictions_of(results)
     assert read_predictions(path)["gold.jsonl", 1, "g1"] == Prediction("CONFIRMED", 100, (100, 7))
     assert read_predictions(path)["none.jsonl", 1, ""] == NOTHING
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"file": "a", "row": 1}\n', "line 1: no prediction: KeyError('douban_id')"),
-        ('\n{"file"', "line 2: no prediction"),
-        ("[]\n", "line 1: no prediction"),
-        ('{"file": "a", "row": 1, "douban_id": null, "verdict": "REVIEW", "candidates": [3]}', "line 1: no prediction"),
-    ],
-)
-def test_a_broken_line_is_named(tmp_path: Path, text: str, message: str):
-    path = tmp_path / "predictions.jsonl"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(FormatError, match=r"predictions\.jsonl, ") as caught:
-        read_predictions(path)
-    assert message in str(caught.value)
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
-    with pytest.raises(FormatError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        read_predictions(find_predictions(tmp_path / "nowhere.jsonl", "plan"))
-    (tmp_path / "latin").write_bytes(b"\xff\xfe")
-    with pytest.raises(FormatError, match="is not UTF-8"):
-        read_predictions(tmp_path / "latin")
-
-
-def test_a_folder_stands_for_the_report_in_it(tmp_path: Path):
-    with pytest.raises(
-        FormatError, match=r"holds no earlier report: there is no predictions\.jsonl in it, nor in plan/"
-    ):
-        find_predictions(tmp_path, "plan")
-    single = tmp_path / "predictions.jsonl"
-    single.touch()
-    assert find_predictions(tmp_path, "plan") == find_predictions(single, "plan") == single
-    own = tmp_path / "plan" / "predictions.jsonl"
-    own.parent.mkdir()
-    own.touch()
-    assert find_predictions(tmp_path, "plan") == own
-    assert find_predictions(tmp_path, "calibrated") == single

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 from pathlib import Path
 
 import pytest
@@ -73,11 +72,6 @@ def test_a_subject_is_read_with_all_it_says(write):
     assert (record.duration_minutes, record.episodes, record.release_dates) == (118, None, ())
 
 
-def test_a_subject_needs_an_id_and_a_title_only(write):
-    [subject] = read_corpus(write({"id": 7, "title": "片", "year": None, "aka": None})).values()
-    assert (subject.kind, subject.record.year, subject.record.aliases) == ("", None, ())
-
-
 def test_a_row_is_read_as_the_site_means_it(write):
     [row] = read_gold(write(ROW))
     assert (row.file, row.row, row.gid, row.source, row.label, row.tags) == (
@@ -116,71 +110,6 @@ def test_three_kinds_of_label(write, changes, expected, trap, label):
 
 
 @pytest.mark.parametrize(
-    ("source", "read"),
-    [
-        ("bangumi", "bangumi"),
-        ("imdb (dataset)", "imdb"),
-        ("crosscrawl:a:b", "crosscrawl"),
-        ("tmdb-zh", "tmdb-zh"),
-        ("", "unknown"),
-        (None, "unknown"),
-    ],
-)
-def test_sources_are_read_without_their_details(write, source, read):
-    [row] = read_gold(write(ROW | {"source": source}))
-    assert row.source == read
-
-
-@pytest.mark.parametrize(
-    ("changes", "rich"),
-    [
-        ({}, True),
-        ({"vod_director": ""}, True),
-        ({"vod_director": "未知", "vod_actor": "内详"}, False),
-        ({"vod_year": ""}, False),
-        ({"vod_year": "0"}, False),
-    ],
-)
-def test_rich_is_a_year_and_somebody(write, changes, rich):
-    [row] = read_gold(write(ROW | changes))
-    assert row.rich is rich
-
-
-@pytest.mark.parametrize(("word", "kind"), [("movie", Kind.FILM), ("tv", Kind.SERIES), ("?", None), (None, None)])
-def test_the_type_is_the_kind(write, word, kind):
-    [row] = read_gold(write(ROW | {"type": word}))
-    assert row.video.kind is kind
-
-
-def test_lines_are_counted_as_an_editor_counts_them(write):
-    rows = read_gold(write("", ROW, "  ", ROW | {"vod_name": "行分隔\u2028符"}, ""))
-    assert [row.row for row in rows] == [2, 4]
-    assert [row.video.vod_id for row in rows] == [2, 4]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "no JSON"),
-        ('{"id": 1,}', "no JSON"),
-        ("[1]", "no JSON object"),
-        ("7", "no JSON object"),
-        ({"title": "片"}, "no subject with `id` and `title`: KeyError('id')"),
-        ({"id": "1"}, "no subject with `id` and `title`: KeyError('title')"),
-        ({"id": "x", "title": "片"}, "no subject with `id` and `title`"),
-        ({"id": None, "title": "片"}, "no subject with `id` and `title`"),
-        ({"id": "1", "title": "片", "aka": 5}, "no subject with `id` and `title`"),
-    ],
-)
-def test_a_bad_line_of_a_corpus_is_named(write, line, message):
-    path = write(SUBJECT, line)
-    with pytest.raises(FormatError) as caught:
-        read_corpus(path)
-    assert str(caught.value).startswith(f"{path}, line 2: ")
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
     "line",
     [
         without(ROW, "douban_id"),
@@ -197,28 +126,6 @@ def test_a_bad_row_is_named(write, line):
         read_gold(path)
 
 
-@pytest.mark.parametrize("read", [read_corpus, read_gold])
-def test_files_that_cannot_be_read_are_named(read, tmp_path):
-    with pytest.raises(FormatError, match=r"missing\.jsonl cannot be read: No such file"):
-        read(tmp_path / "missing.jsonl")
-    with pytest.raises(FormatError, match="cannot be read"):
-        read(tmp_path)
-    latin = tmp_path / "latin.jsonl"
-    latin.write_bytes(b'{"id": 1, "title": "\xe9"}')
-    with pytest.raises(FormatError, match=r"latin\.jsonl is not UTF-8"):
-        read(latin)
-
-
-def test_packed_files_are_read_too(write):
-    plain = write(SUBJECT)
-    packed = plain.with_name(plain.name + ".xz")
-    packed.write_bytes(lzma.compress(plain.read_bytes()))
-    assert read_corpus(packed) == read_corpus(plain)
-    packed.write_bytes(lzma.compress(plain.read_bytes())[:-20])
-    with pytest.raises(FormatError, match=r"\.xz cannot be read: "):
-        read_corpus(packed)
-
-
 def test_rows_of_ones_own_are_read_as_the_cms_exports_them(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     text = "\ufeffvod_name,vod_year,vod_director,vod_actor,vod_douban_id,trap_id,expect\r\n"
@@ -228,18 +135,3 @@ def test_rows_of_ones_own_are_read_as_the_cms_exports_them(tmp_path: Path) -> No
     assert (hero.row, hero.expected, hero.source, hero.headline, hero.rich) == (2, 90_000_001, "unknown", True, True)
     assert (hero.video.title, hero.video.year, hero.video.actors) == ("英雄", 2002, ("李连杰", "梁朝伟"))
     assert (trap.row, trap.trap, none.row, none.expected, none.headline) == (4, 90_000_002, 5, None, False)
-
-
-@pytest.mark.parametrize(
-    ("source", "headline"), [("my_site", True), ("", True), ("imdb", True), ("perturb:typos", False)]
-)
-def test_any_source_is_one_but_those_of_titles_alone(write, source: str, headline: bool) -> None:
-    [row] = read_gold(write(ROW | {"source": source}))
-    assert row.headline is headline
-
-
-def test_a_file_that_is_neither_json_nor_csv_says_what_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "own.txt"
-    path.write_text("name;year\n英雄;2002\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="neither JSON nor the heads of a CSV file with `vod_name`"):
-        read_gold(path)

@@ -57,13 +57,6 @@ def test_the_last_word(acts_given, right):
     assert (word[0] if word else None) is right
 
 
-def test_the_last_word_has_a_time_and_a_person():
-    given = acts(("chosen", OTHER), ("cleared", 0))
-    assert last_word(LINKED, given) == (False, given[0]), "what was cleared then was another"
-    given = acts(("kept", 0), ("cleared", 0))
-    assert last_word(LINKED, given) == (False, given[1])
-
-
 @pytest.fixture
 def shelf(library):
     shelf = Shelf(library)
@@ -108,10 +101,6 @@ def test_decisions_are_labels(library, shelf, action, subject, columns, right):
     for label in judged:
         assert (label.link.strata, label.link.score, label.person) == (("season", "rich"), 87.0, "小王")
         assert label.judged_at == library.clock.now()
-
-
-def test_a_link_nobody_looked_at_has_no_label(library, shelf):
-    assert found(library)[0] == []
 
 
 def test_a_decision_before_the_link_is_about_something_else(library, shelf):
@@ -202,13 +191,3 @@ def test_what_a_person_settles_is_the_newest_verdict_before(library, shelf):
     shelf.verdict(5, verdict="NOT_FOUND", reasons=["C"])
     _, settled, _ = found(library)
     assert [(item.verdict_id, item.codes, item.top_right) for item in settled] == [(second, ("B",), True)]
-
-
-def test_a_decision_on_a_confirmed_verdict_settles_no_earlier_one(library, shelf):
-    waited = shelf.verdict(5, verdict="REVIEW")
-    candidates(shelf, waited, 5, LINKED)
-    library.clock.advance(minutes=1)
-    shelf.linked(5, LINKED)
-    shelf.decided(5, "set_id", LINKED)
-    judged, settled, _ = found(library)
-    assert ([label.right for label in judged], settled) == ([True], [])

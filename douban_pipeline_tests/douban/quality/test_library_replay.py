@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing
-from dataclasses import asdict, replace
 from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 
-from douban_pipeline.core import http
 from douban_pipeline.douban.quality import figures, stored_verdicts
 from douban_pipeline.douban.quality.library_replay import Replay, replay, replay_all
 from douban_pipeline.douban.quality.stored_verdicts import (
@@ -21,13 +18,13 @@ from douban_pipeline.douban.quality.stored_verdicts import (
     RescoreSelection,
     StoredVerdicts,
 )
-from douban_pipeline.douban.store.verdict_facts import subject_of, video_of
 from douban_pipeline.matching import Kind, Subject, Video
 from douban_pipeline.matching.profiles import PLAN, Profile
 from douban_pipeline.matching.weights import Thresholds, Weights
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.library import video as cms_row
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, SNOW, TRAM, WHALE, subject
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 STRICT = Profile("plan", thresholds=Thresholds(confirm=103.0))
@@ -121,14 +118,6 @@ def test_another_subject_is_a_change_even_where_the_status_stays(library, shelf)
     assert ("90000204" in row["之前条目"], "90000101" in row["之后条目"], row["变化"]) == (True, True, "待审核，换首选")
 
 
-def test_strata_are_counted(library, shelf):
-    shelf.judged(video_for(RIVER, 4), [RIVER])
-    found = again(library, STRICT)
-    counts = (found.strata, found.strata_before, found.strata_after, found.strata_changed)
-    assert [each["rich"] for each in counts] == [1, 1, 0, 1]
-    assert {"类别": "本地有年份和人员（rich）", "影片": 1}.items() <= figures.replayed_stratum_rows(found)[0].items()
-
-
 def test_a_subject_nobody_asked_about_is_rebuilt_from_what_the_search_said(library, shelf):
     glimpsed = Subject(90_000_300, "长河落日记事", year=2021, fetched=False)
     shelf.judged(video_for(RIVER, 4), [RIVER], glimpsed=[glimpsed])
@@ -185,34 +174,16 @@ def test_batches_join_up_and_memory_is_bounded(library, shelf, monkeypatch):
 
 
 def test_a_batch_costs_the_same_few_queries_whatever_its_size(library, shelf):
-    asked: list[str] = []
-
-    def note(_connection, _cursor, statement, *_more):
-        asked.append(statement)
-
     assert library.services.cms, "looked at once, before anything is counted"
     library.add_states(*({"vod_id": vod_id} for vod_id in range(100, 140)))
     counts = []
     for vod_ids in (range(100, 102), range(102, 140)):
         for vod_id in vod_ids:
             shelf.judged(video_for(RIVER, vod_id), [RIVER, WHALE])
-        asked.clear()
-        sa.event.listen(library.engine, "before_cursor_execute", note)
-        again(library)
-        sa.event.remove(library.engine, "before_cursor_execute", note)
-        counts.append(len(asked))
+        with sent_statements(library.engine) as sent:
+            again(library)
+        counts.append(len(sent))
     assert counts[0] == counts[1] < 15
-
-
-def test_examples_are_few_and_the_same_each_time(library, shelf):
-    library.add_states(*({"vod_id": vod_id} for vod_id in range(100, 130)))
-    for vod_id in range(100, 130):
-        shelf.judged(video_for(RIVER, vod_id), [RIVER])
-    first, second = (again(library, STRICT, examples=3).examples for _ in range(2))
-    shown = [judged.stored.vod_id for judged in first["CONFIRMED", "REVIEW"]]
-    assert (len(shown), shown) == (3, sorted(shown))
-    assert first == second
-    assert again(library, STRICT, examples=0).examples == {("CONFIRMED", "REVIEW"): []}
 
 
 def test_everything_else_is_as_it_was_then(library, shelf):
@@ -260,29 +231,6 @@ def test_other_videos_of_a_candidate_are_those_that_were_linked_then(library, sh
     shelf.changed(6, old={"vod_douban_id": 0}, new={"vod_douban_id": 90_000_101})
     [[item]] = StoredVerdicts(library.services, RescoreSelection()).batches()
     assert item.case.circumstances.linked == {90_000_101: ["早先的一部", "自带的一部"]}
-
-
-def test_nothing_is_asked_and_nothing_is_changed(library, shelf, monkeypatch):
-    def forbidden(*_args, **_options):
-        raise AssertionError("a replay makes no request")
-
-    shelf.judged(video_for(RIVER, 4), [RIVER, WHALE])
-    monkeypatch.setattr(http.Fetcher, "__init__", forbidden)
-    tables = library.tables.metadata.sorted_tables
-    before = [library.query(sa.select(table)) for table in tables], library.all_bytes()
-    assert again(library, STRICT).changed == 1
-    assert ([library.query(sa.select(table)) for table in tables], library.all_bytes()) == before
-
-
-def test_facts_survive_being_stored():
-    video = video_for(RIVER, 4, aliases=("别名",), year=None)
-    glimpsed = Subject(90_000_300, "片名", kind=Kind.SERIES, release_years=(2020, 2021), fetched=False)
-    assert video_of({**asdict(video), "directors": list(video.directors)}) == video
-    assert subject_of(asdict(glimpsed)) == glimpsed
-    # An earlier release knew less, a later one may have dropped something.
-    older = {name: value for name, value in asdict(video).items() if name != "remarks"}
-    assert video_of({**older, "mood": "blue"}) == replace(video, remarks="")
-    assert {item.name for item in dataclasses.fields(Subject)} >= {"serial", "fetched"}
 
 
 GIVEN = {"chosen": {3: 90_000_101, 38: 90_000_103}, "examples": 2}

@@ -10,7 +10,7 @@ from douban_pipeline.douban.sources.douban_php import SubjectRecord
 from douban_pipeline.douban.sources.errors import SubjectMissing
 from douban_pipeline.douban.sources.search import VideoQuery
 from douban_pipeline_tests.tools.evaluate.labelled_rows import CorpusSubject
-from douban_pipeline_tests.tools.evaluate.local_sources import PAGE, LocalDouban, LocalSearch, SearchKind, subject_body
+from douban_pipeline_tests.tools.evaluate.local_sources import LocalDouban, LocalSearch, SearchKind, subject_body
 
 CORPUS = {
     90_000_001: CorpusSubject(
@@ -47,21 +47,6 @@ def test_a_search_tells_of_a_hit_what_suggestions_tell():
 @pytest.mark.parametrize(("query", "ids"), [("sunset river", (FIRST,)), ("长河2", (SECOND,)), ("毫无踪影", ())])
 def test_a_search_knows_all_names(query, ids):
     assert search(query).ids == ids
-
-
-@pytest.mark.parametrize("kind", SearchKind)
-def test_an_answer_has_a_page_of_hits_at_most(kind):
-    answer = search("长河落日记事", MANY, kind)
-    assert (len(answer.hits), answer.full) == (6 if kind is SearchKind.SIX else PAGE, True)
-    assert not search("长河落日记事", kind=kind).full
-
-
-def test_a_web_search_says_titles_and_nothing_else():
-    answer = search("长河落日记事", kind=SearchKind.WEB)
-    assert set(answer.ids) == {FIRST, SECOND}
-    assert not answer.of_titles
-    first = answer.hits[0]
-    assert (first.title, first.original_title, first.year, first.kind) == ("长河落日记事 (豆瓣)", "", None, "")
 
 
 def test_an_answer_about_a_subject_is_read_from_what_sites_send():

@@ -13,36 +13,23 @@ from douban_pipeline.core.intervals import Rate, wilson
 from douban_pipeline.douban.quality import figures
 from douban_pipeline.douban.quality.labels import AutomaticLink, LinkLabel, Settled
 from douban_pipeline.douban.quality.rates import (
-    MOST,
     PER_STRATUM,
     TargetStatus,
     audit,
     band_of,
-    by_band,
     by_stratum,
     clean_labels,
-    decisions_to_launch,
     openings,
-    overall,
-    overruled_rules,
     shortfalls,
     target_status,
     unexplained,
 )
-from douban_pipeline.douban.store.brakes import Brake
-from douban_pipeline.matching import SENTENCES
-from douban_pipeline.matching.strata import STRATA
 from douban_pipeline_tests.harness.fixtures.clocks import START
 
 
 def label(right: bool, *strata: str, score: float = 90.0, minutes: int = 0, vod_id: int = 1) -> LinkLabel:
     link = AutomaticLink(vod_id, vod_id, 90_000_101, score, strata, START)
     return LinkLabel(link, right, START + timedelta(minutes=minutes), "小王")
-
-
-@pytest.mark.parametrize(("target", "labels"), [(0.5, 4), (0.9, 35), (0.95, 73), (0.99, 381), (0.999, 3838)])
-def test_how_many_clean_labels_prove_a_target(target, labels):
-    assert clean_labels(target) == labels
 
 
 @given(st.floats(0.5, 0.999))
@@ -94,18 +81,6 @@ def test_score_bands(score, band):
     assert band_of(score) == band
 
 
-def test_rates_by_stratum_and_band():
-    labels = [label(True, "season", score=97), label(False, "season", "thin", score=86), label(True, score=97)]
-    assert overall(labels) == Rate(2, 3)
-    assert by_band(labels) == {"96+": Rate(2, 2), "85–88": Rate(0, 1)}
-    strata = by_stratum(labels)
-    assert list(strata) == list(STRATA)
-    assert {name: rate for name, rate in strata.items() if rate.total} == {
-        "season": Rate(1, 2),
-        "thin": Rate(0, 1),
-    }
-
-
 def test_a_lifted_stratum_is_judged_afresh_and_the_others_are_not():
     labels = [
         label(False, "season", "thin", minutes=1),
@@ -127,11 +102,6 @@ def test_a_bad_stratum_does_not_pull_down_the_wide_one_around_it():
     assert shortfalls(labels, {}, {"season"}, **SETTLED) == {}
 
 
-def test_what_is_bad_beside_it_is_held_back_too():
-    labels = [label(True, "rich")] * 60 + [label(False, "rich")] * 40 + [label(False, "season", "rich")] * 40
-    assert shortfalls(labels, {}, (), **SETTLED) == {"season": Rate(0, 40), "rich": Rate(60, 100)}
-
-
 def test_what_a_lifted_brake_explained_does_not_come_back_in_another_stratum():
     before = [label(False, "season", "rich", minutes=1)] * 40 + [label(True, "rich", minutes=1)] * 80
     since = {"season": START + timedelta(minutes=2)}
@@ -139,31 +109,6 @@ def test_what_a_lifted_brake_explained_does_not_come_back_in_another_stratum():
     assert shortfalls(before, since, (), **SETTLED) == {}
     after = [*before, *[label(False, "season", "rich", minutes=3)] * 40]
     assert shortfalls(after, since, (), **SETTLED) == {"season": Rate(0, 40)}
-
-
-def test_the_report_says_why_a_stratum_holds_in_spite_of_its_rate():
-    brake = Brake("season", "", 0.5, 0.95, 40, START)
-    rates = {"season": Rate(20, 40), "rich": Rate(120, 140), "thin": Rate(0, 0)}
-    counted = {"season": Rate(0, 0), "rich": Rate(100, 100), "thin": Rate(0, 0)}
-    rows = figures.stratum_rows(rates, counted, {"season": brake}, {"rich": 500}, **SETTLED)
-    assert [row["结论"] for row in rows] == [
-        "自动确认已暂停",
-        "达标（40 条已由其他类别的暂停解释）",
-        "样本不足（全对也还差 73 条）",
-    ]
-    assert [row["自动关联"] for row in rows] == [0, 500, 0]
-
-
-def settled(top_right: bool, *codes: str) -> Settled:
-    return Settled(1, 1, "REVIEW", 5, 5 if top_right else 6, None, codes, ())
-
-
-def test_the_rules_that_people_overrule_most_come_first():
-    rules = overruled_rules([settled(True, "A", "B"), settled(True, "B"), settled(False, "B", "C")])
-    assert rules == {"B": Rate(2, 3), "A": Rate(1, 1), "C": Rate(0, 1)}
-    assert list(rules) == ["B", "A", "C"]
-    [row] = figures.rule_rows({"YEAR_GAP": Rate(3, 4)})
-    assert (row["含义"], row["被推翻"], row["成立"], row["推翻率"]) == (SENTENCES["YEAR_GAP"], 3, 1, "75.0%")
 
 
 @pytest.mark.parametrize(
@@ -191,14 +136,6 @@ def test_a_stratum_is_safe_to_open_where_people_always_agree_one_by_one(agreed, 
     assert found.at_once == (at_once if at_once > 20 else 0)
 
 
-def test_bars_show_the_interval():
-    assert figures.bar(Rate(0, 0)) == ""
-    sure, unsure = figures.bar(Rate(4000, 4000)), figures.bar(Rate(9, 10))
-    assert sure == "`" + "█" * 20 + "`"
-    assert set(unsure) == set("`█▒·")
-    assert len(unsure) == 22
-
-
 def links(count: int, *strata: str, first: int = 1) -> list[AutomaticLink]:
     return [
         AutomaticLink(vod_id, vod_id, 90_000_000 + vod_id, 90.0, strata, START)
@@ -219,21 +156,3 @@ def test_links_to_check_are_drawn_from_every_stratum_those_known_least_first():
     assert found.picks[-1].strata == ("rich",)
     assert audit(reversed(given_links), {1000}, rates, day="2026-03-01").picks == found.picks
     assert audit(given_links, {1000}, rates, day="2026-03-02").picks != found.picks
-
-
-def test_the_sample_is_small():
-    every = [link for number, name in enumerate(STRATA) for link in links(50, name, first=1000 * number)]
-    assert len(audit(every, (), {}, day="2026-03-01").picks) == MOST
-    assert len(audit(every, (), {}, day="2026-03-01", most=3).picks) == 3
-    assert audit([], (), {}, day="2026-03-01").picks == []
-
-
-def test_the_sample_comes_as_a_config_for_the_launchpad():
-    text = decisions_to_launch(links(2), {1: "片名\n  # 一", 2: "片名\u2028: 二"}, day="2026-03-01")
-    assert text.splitlines()[5:] == [
-        "      note: 抽样核对 2026-03-01",
-        "      dry_run: true",
-        "      decisions:",
-        "        - {vod_id: 1, action: set_id, douban_id: 90000001}  # 片名 # 一",
-        "        - {vod_id: 2, action: set_id, douban_id: 90000002}  # 片名: 二",
-    ]

@@ -7,16 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from douban_pipeline.core import http
-from douban_pipeline.douban.quality import library_replay
-from douban_pipeline.douban.quality.jobs import (
-    RescoreConfig,
-    jobs_for,
-    problems_of,
-    profile_from,
-    rules_in_force,
-)
-from douban_pipeline.matching.profiles import PLAN
-from douban_pipeline.matching.weights import Weights
+from douban_pipeline.douban.quality.jobs import RescoreConfig, jobs_for
 from douban_pipeline_tests.douban.quality.test_library_replay import video_for
 from douban_pipeline_tests.harness.fixtures.library import GivenSettings
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of
@@ -62,15 +53,6 @@ def test_the_launchpad_opens_with_the_settings_in_force():
     assert dg.validate_run_config(job, job.run_config)
 
 
-def test_what_is_left_out_is_as_in_force():
-    settings = GivenSettings(confirm_score=88, score_weights="director=14")
-    whole = profile_from(RescoreConfig(**rules_in_force(settings)), PLAN)
-    assert whole.weights == Weights(director=14.0)
-    changed = profile_from(RescoreConfig(profile="calibrated", year_gap=5), whole)
-    assert (changed.name, changed.thresholds.year_gap, changed.thresholds.confirm) == ("calibrated", 5, 88.0)
-    assert changed.weights == whole.weights
-
-
 def test_what_would_change_is_reported_and_nothing_is_changed(scenario, monkeypatch):
     def forbidden(*_args, **_options):
         raise AssertionError("a replay makes no request")
@@ -89,23 +71,6 @@ def test_what_would_change_is_reported_and_nothing_is_changed(scenario, monkeypa
     assert run.output["microseconds_per_video"] > 0
     assert everything(scenario) == before
     assert scenario.upstream.requests.count("douban") == 0
-
-
-def test_several_processes_report_what_one_does(scenario, monkeypatch):
-    alone = rescore(scenario, confirm_score=103)
-    opened: list[int] = []
-    pool = library_replay.ProcessPoolExecutor
-    monkeypatch.setattr(library_replay, "ProcessPoolExecutor", lambda *given: opened.append(given[0]) or pool(*given))
-    monkeypatch.setattr(library_replay, "WORTH_A_PROCESS", 1)
-    monkeypatch.setattr(library_replay.os, "sched_getaffinity", lambda _pid: {0, 1})
-    both = rescore(scenario, confirm_score=103)
-    assert both.success
-    assert opened == [2]
-    counts = ("videos", "replayed", "lost", "changed", "confirmed_before", "confirmed_after")
-    tables = ("moves", "examples", "reasons", "strata", "against_people", "not_replayed", "judged_by")
-    assert {name: both.output[name] for name in (*counts, *tables)} == {
-        name: alone.output[name] for name in (*counts, *tables)
-    }
 
 
 def test_changed_videos_come_due_on_request_only(scenario):
@@ -147,11 +112,6 @@ def test_every_mistake_is_reported_at_once(scenario):
         "review_score: 不得高于 confirm_score（60），现为 70",
     ]
     assert everything(scenario) == before
-
-
-def test_no_number_is_a_mistake_too():
-    config = RescoreConfig(confirm_score=float("nan"))
-    assert [problem.split(":")[0] for problem in problems_of(config, profile_from(config, PLAN))] == ["confirm_score"]
 
 
 def test_a_secret_of_the_environment_cannot_be_written_down(scenario, monkeypatch):

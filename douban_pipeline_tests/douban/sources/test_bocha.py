@@ -8,21 +8,12 @@ from typing import Any
 
 import pytest
 
-from douban_pipeline.core.errors import (
-    SourceError,
-    SourceSilent,
-    SourceThrottled,
-    SourceUnavailable,
-    SourceUnpaid,
-    SourceWall,
-)
+from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceUnpaid, SourceWall
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.douban.sources.search import Hit, SearchAnswer, SearchProvider, VideoQuery
 from douban_pipeline.douban.sources.search_chain import search_from
 from douban_pipeline.douban.sources.search_providers import parse_bocha
-from douban_pipeline_tests.harness.fixtures.scenario import FILMS
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
-from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 WEEK = timedelta(days=7)
 KEY = "sk-very-secret"
@@ -71,13 +62,6 @@ def test_an_answer_names_subjects_or_none(answer: Any, ids: list[int]) -> None:
     assert ([hit.douban_id for hit in parsed.hits], parsed.silent) == (ids, ())
 
 
-def test_a_hit_says_what_the_page_says() -> None:
-    parsed = parse_bocha(json.dumps(good(page(SUBJECT, "无间道&nbsp;<b>2002</b>", snippet="a\nb"))).encode())
-    (hit,) = parsed.hits
-    assert hit == Hit(1307914, hit.title, SUBJECT, snippet="a b")
-    assert "<" not in hit.title
-
-
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
@@ -87,7 +71,6 @@ def test_a_hit_says_what_the_page_says() -> None:
         (error(1234, "账户余额不足，请充值"), SourceUnpaid, "余额"),
         (error("429", "You have reached the request limit"), SourceThrottled, "request limit"),
         (error("400", "Missing parameter query"), SourceUnavailable, "error 400: Missing parameter query"),
-        (error("500"), SourceUnavailable, "error 500: xxxx"),
         (error("200.5"), SourceUnavailable, "error 200.5"),
         (error(None, None), SourceUnavailable, "no message"),
         (error({"deep": 1}, ["x"]), SourceUnavailable, "error"),
@@ -95,7 +78,6 @@ def test_a_hit_says_what_the_page_says() -> None:
         ({"code": 200, "data": None}, SourceUnavailable, "without a search response"),
         ({"code": 200, "data": {}}, SourceUnavailable, "without a search response"),
         ({"code": 200, "data": {"webPages": {"value": [page(SUBJECT)]}}}, SourceUnavailable, "search response"),
-        ({"code": 200}, SourceUnavailable, "without a search response"),
         (found([]) | {"data": []}, SourceUnavailable, "without a search response"),
         (found("none"), SourceUnavailable, "no list"),
         (found({"value": {"0": page(SUBJECT)}}), SourceUnavailable, "no list"),
@@ -103,9 +85,7 @@ def test_a_hit_says_what_the_page_says() -> None:
         ([], SourceUnavailable, "JSON list"),
         (None, SourceUnavailable, "JSON NoneType"),
         ("<html><body>请输入验证码</body></html>", SourceWall, "验证码"),
-        ("<html>502 Bad Gateway</html>", SourceUnavailable, "HTML"),
         ('{"code":200,"data":{"_type', SourceUnavailable, "JSON"),
-        (b"", SourceUnavailable, "empty"),
     ],
 )
 def test_what_is_no_answer_is_never_an_empty_one(body: Any, kind: type[SourceError], words: str) -> None:
@@ -157,7 +137,6 @@ def test_what_is_asked(library_house: House, source: Source) -> None:
         (Say(error("401", "Invalid API KEY"), status=401), SourceWall, "BOCHA_API_KEY"),
         (Say(error("400", "The API KEY is missing"), status=400), SourceUnavailable, "KEY is missing"),
         (Say(error("429", "limit"), status=429, headers={"Retry-After": "600"}), SourceThrottled, "HTTP 429"),
-        (Say(error("500"), status=500), SourceUnavailable, "HTTP 500"),
         (Say("<html>403 Forbidden</html>", status=403), SourceWall, "HTTP 403"),
         (Say({"blocked": True}, status=403), SourceWall, "HTTP 403"),
         (Say({"code": 7}, status=403), SourceWall, "HTTP 403"),
@@ -172,41 +151,3 @@ def test_statuses_in_its_own_words(house: House, source: Source, say: Say, kind:
     assert isinstance(caught.value, SourceThrottled) == (getattr(caught.value, "retry_after", None) == 600)
     if kind in (SourceWall, SourceThrottled):
         assert house.status("bocha").state is GateState.OPEN
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        ("captcha", SourceWall),
-        ("login_redirect", SourceWall),
-        ("forbidden", SourceUnpaid),
-        ("throttled", SourceThrottled),
-        ("server_error", SourceUnavailable),
-        ("timeout", SourceSilent),
-        ("garbage", SourceUnavailable),
-        ("error_in_200", SourceUnavailable),
-        ("empty", None),
-        ("wrong_id", None),
-    ],
-)
-def test_the_replayed_one_misbehaves_as_asked(house: House, fault: str, kind: type[SourceError] | None) -> None:
-    with ReplayServer(FILMS) as upstream:
-        provider = bocha(house, upstream.bocha_url, timeout=0.3)
-        assert ask(provider, "长河落日记事 豆瓣").ids[:1] == (90_000_101,)
-        upstream.faults.add("bocha", fault)
-        if kind is None:
-            assert 90_000_101 not in ask(provider, "长河落日记事 豆瓣", "again").ids
-        else:
-            with pytest.raises(SourceError) as caught:
-                ask(provider, "长河落日记事 豆瓣", "again")
-            assert type(caught.value) is kind
-
-
-def test_the_replayed_one_wants_a_key_and_keeps_to_the_sites(house: House) -> None:
-    with ReplayServer(FILMS) as upstream:
-        answer = ask(bocha(house, upstream.bocha_url), "长河落日记事 豆瓣")
-        (number,) = answer.snapshots
-        pages = json.loads(house.archive.get(number).body)["data"]["webPages"]["value"]
-        assert {item["url"].split("/")[2] for item in pages} <= {"movie.douban.com", "m.douban.com", "www.douban.com"}
-        with pytest.raises(SourceWall, match="BOCHA_API_KEY"):
-            ask(bocha(house, upstream.bocha_url, key=""), "午夜电车站台 豆瓣", "other")

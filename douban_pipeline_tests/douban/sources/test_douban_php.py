@@ -41,13 +41,6 @@ def test_a_subject_comes_from_the_source_then_from_the_archive(library_house: Ho
     assert parse_subject(library_house.archive.get(first.snapshot_id).body, 1292052) == first.record
 
 
-def test_no_age_always_asks(house: House, source: Source) -> None:
-    source.says(FILM)
-    douban = client(house, source)
-    assert douban.subject(1292052, max_age=None).snapshot_id == douban.subject(1292052, max_age=None).snapshot_id
-    assert len(source.asked) == 2
-
-
 @pytest.mark.parametrize(
     ("say", "kind", "state"),
     [

@@ -155,20 +155,6 @@ def test_an_unreadable_gate_is_nobodys_state() -> None:
     assert two.asked == []
 
 
-def test_answers_from_the_archive_cost_nothing() -> None:
-    one, two = pair(EMPTY, HITS)
-    one.requests = two.requests = 0
-    assert ask(one, two).from_cache
-    two.requests = 1
-    assert ask(one, two).requests == 1
-
-
-def test_silence_anywhere_is_reported() -> None:
-    one, two = pair(EMPTY, EMPTY)
-    one.silent, two.silent = ("google: CAPTCHA", "bing: timeout"), ("bing: timeout",)
-    assert ask(one, two).silent == ("google: CAPTCHA", "bing: timeout")
-
-
 def test_each_is_asked_in_the_words_it_understands() -> None:
     web, index, other = Provider("web"), Provider("index", titles_only=True), Provider("other")
     ask(web, index, other)
@@ -186,11 +172,6 @@ def test_that_the_others_are_closed_does_not_close_who_was_not_asked() -> None:
     web.state = CLOSED
     with pytest.raises(SearchIncomplete):
         ask(web, index, question=VideoQuery("片名|2021", words="片名 某人 豆瓣 subject"))
-
-
-@pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)])
-def test_titles_only_if_nobody_knows_more(kinds: tuple[bool, ...]) -> None:
-    assert Chain([Provider("p", titles_only=kind) for kind in kinds]).titles_only == all(kinds)
 
 
 def test_an_incomplete_search_survives_pickling() -> None:
@@ -226,26 +207,3 @@ def test_over_http_each_keeps_its_own_answers(library_house: House, source: Sour
         assert chain.search(QUESTION, max_age=WEEK).provider == "searxng", "nothing is remembered but by the gate"
     finally:
         other.close()
-
-
-def test_over_http_all_closed_is_closed(house: House, source: Source) -> None:
-    chain = search_from({"searxng": source.url, "douban_suggest": source.url}, house.fetcher)
-    house.gate.open("searxng", LATER, "维护")
-    house.gate.open("douban_suggest", SOON, "维护")
-    with pytest.raises(GateClosed) as caught:
-        chain.search(QUESTION, max_age=WEEK)
-    assert (caught.value.source, caught.value.until, source.asked) == ("douban_suggest", SOON, [])
-
-
-def test_over_http_a_spent_quota_passes_the_question_on(house: House, source: Source) -> None:
-    house.gate.configure("bocha", 60, 2, requests_per_day=1)
-    chain = search_from({"bocha": source.url, "searxng": source.url}, house.fetcher)
-    source.says({"code": 200, "data": {"_type": "SearchResponse"}}, PAGE)
-    first = chain.search(QUESTION, max_age=WEEK)
-    assert (first.provider, first.requests) == ("searxng", 2), "bocha found nothing"
-    second = chain.search(VideoQuery("别的片|", words="别的片 豆瓣"), max_age=WEEK)
-    assert (second.provider, second.requests) == ("searxng", 1), "bocha has had its calls of the day"
-    source.says({"results": []})
-    with pytest.raises(SearchIncomplete) as caught:
-        chain.search(VideoQuery("没有的片|", words="没有的片 豆瓣"), max_age=WEEK)
-    assert isinstance(caught.value.cause, QuotaSpent)

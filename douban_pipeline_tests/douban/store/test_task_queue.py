@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from douban_pipeline.douban.decisions.effects import order
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tables import SHARDS
-from douban_pipeline.douban.store.tasks import ORDERED_PRIORITY, NewTask, shard_of
+from douban_pipeline.douban.store.tasks import ORDERED_PRIORITY, NewTask
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.library import dead_owner, video
@@ -100,16 +100,6 @@ def test_the_most_valuable_comes_first_then_who_waits_longest(library):
     library.clock.advance(minutes=1)
     library.enqueue(queue, [match(3, 50), match(4, 10)])
     assert lease(queue, limit=3) == [2, 3, 1]
-
-
-def test_only_the_asked_shards_and_stage_are_leased(library):
-    queue = library.queue()
-    library.enqueue(queue, [match(1), match(64 + 1), match(2), sync(1)])
-    assert lease(queue, shards=[1]) == [1, 65]
-    assert lease(queue, shards=[1], stage=TaskStage.SYNC) == [1]
-    assert lease(queue, shards=[5]) == []
-    assert lease(queue, shards=[]) == []
-    assert shard_of(65) == 1
 
 
 def test_a_lease_that_ran_out_is_anybodys_and_a_renewed_one_is_not(library):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import dagster as dg
@@ -13,13 +12,10 @@ import pytest
 from douban_pipeline.core.errors import GateClosed, SourceError, SourceUnavailable, SourceWall
 from douban_pipeline.core.gate import GateStatus
 from douban_pipeline.core.gate_rules import GateState
-from douban_pipeline.core.gate_usage import Minute
-from douban_pipeline.douban.upkeep import assets, checks, gates, jobs
-from douban_pipeline.douban.upkeep.gates import MOST_MINUTES, GateAction, GateChangeError, set_by_hand
-from douban_pipeline.douban.upkeep.jobs import GateConfig
+from douban_pipeline.douban.upkeep import assets, checks, jobs
+from douban_pipeline.douban.upkeep.gates import MOST_MINUTES
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library
-from douban_pipeline_tests.harness.fixtures.locations import fits_schema
 from douban_pipeline_tests.harness.fixtures.runs import Run, run_of
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -166,42 +162,3 @@ def test_every_mistake_is_reported_at_once(library: Library, launch) -> None:
         "配置中不得引用环境变量：HOME"
         in launch("set_gate", reviewer="小王", source="douban", note={"env": "HOME"}).failure
     )
-
-
-@pytest.mark.parametrize(("minutes", "good"), [(0, False), (1, True), (MOST_MINUTES, True), (MOST_MINUTES + 1, False)])
-def test_how_long_a_person_may_open_a_breaker(library: Library, minutes: int, good: bool) -> None:
-    def change(action: GateAction) -> None:
-        set_by_hand(library.services, "douban", action, minutes=minutes, reviewer="王", note="好", dry_run=False)
-
-    change(GateAction.close)
-    if good:
-        change(GateAction.open)
-    else:
-        with pytest.raises(GateChangeError, match="minutes"):
-            change(GateAction.open)
-    assert (status_of(library, "douban").state is GateState.OPEN) is good
-
-
-def test_the_launchpad_is_prefilled_and_safe() -> None:
-    config = jobs.set_gate.run_config["ops"]["change_gate"]["config"]
-    assert set(config) == set(GateConfig.model_fields)
-    assert (config["dry_run"], config["source"]) == (True, "")
-    assert fits_schema(jobs.set_gate, jobs.set_gate.run_config)
-
-
-def test_rates_are_those_of_the_minutes_asked_for() -> None:
-    now = datetime(2026, 3, 1, 5, 0, 30, tzinfo=UTC)
-    minutes = (
-        Minute(now.replace(hour=4, minute=1, second=0), 10, 0, 10),
-        Minute(now.replace(hour=4, minute=55, second=0), 10, 10, 0),
-        Minute(now.replace(hour=4, minute=56, second=0), 2, 1, 1),
-        Minute(now.replace(hour=4, minute=59, second=0), 7, 2, 0),
-        Minute(now.replace(second=0), 5, 0, 0),
-    )
-    status = GateStatus("s", GateState.CLOSED, None, "", 0, 0, 30.0, 2, 2, 0, 0, now, now, minutes=minutes)
-    assert gates.success_rate(status, now, timedelta(minutes=5)) == 3 / 4
-    assert gates.success_rate(status, now, timedelta(minutes=60)) == 13 / 24
-    assert gates.requests_of_last_minute(status, now) == 7
-    assert gates.success_rate(replace(status, minutes=()), now, timedelta(minutes=5)) is None
-    row = gates.gate_row(replace(status, tokens_per_day=2_000_000, tokens_today=1_234_567), now, SHANGHAI)
-    assert row["今日 token / 配额"] == "1,234,567 / 2,000,000"

@@ -24,12 +24,12 @@ from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.upkeep import jobs, retention
-from douban_pipeline.douban.upkeep.closed_rows import ArchiveShare, archive_figures
 from douban_pipeline.douban.upkeep.retention import MARGIN, PrunedAnswers, prune
 from douban_pipeline.matching import Subject, Video
 from douban_pipeline_tests.harness.fixtures.library import Library
 from douban_pipeline_tests.harness.fixtures.runs import Run
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, WHALE
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 from douban_pipeline_tests.harness.fixtures.shelf import Shelf
 
 KEPT_DAYS = retention.ARCHIVE_AGE.days
@@ -153,30 +153,11 @@ def test_what_something_refers_to_stays_as_long_as_it_does(
     assert attic.held == set()
 
 
-def test_an_answer_with_several_reasons_counts_for_each(attic: Attic) -> None:
-    old = attic.answer("subject:1", 4000)
-    for _, hold in HOLD[1:]:
-        hold(attic.library, [old])
-    pruned = attic.prune()
-    assert pruned.kept == 1
-    assert set(pruned.reasons.values()) == {1}
-
-
 def test_a_closed_task_holds_nothing(attic: Attic) -> None:
     as_subject_of_task(attic.library, [attic.answer("subject:1", 4000)])
     [task] = attic.library.tasks()
     with attic.library.engine.begin() as connection:
         attic.library.queue().finish(connection, task["task_id"], TaskStatus.SUCCESS)
-    assert attic.prune().dropped == 1
-
-
-def test_a_row_that_names_no_answer_is_no_hindrance(attic: Attic) -> None:
-    in_verdict(attic.library, [])
-    Shelf(attic.library).verdict(2, snapshots=None)
-    in_candidate(attic.library, [None])  # type: ignore[list-item]
-    attic.library.enqueue(attic.library.queue(), [NewTask(1, TaskType.SYNC_DOUBAN, TaskStage.SYNC)])
-    attic.library.execute(sa.update(attic.library.tables.task).values(payload={"verdict_id": 1}))
-    attic.answer("subject:1", 4000)
     assert attic.prune().dropped == 1
 
 
@@ -200,16 +181,10 @@ def test_a_dry_run_tells_the_same_and_deletes_nothing(attic: Attic) -> None:
 
 def test_no_body_is_read_of_what_stays(attic: Attic) -> None:
     in_verdict(attic.library, [attic.answer(f"subject:{number}", 4000) for number in range(3)])
-    said: list[str] = []
-
-    def hear(*event: Any) -> None:
-        said.append(event[2])
-
-    sa.event.listen(attic.library.engine, "before_cursor_execute", hear)
-    assert attic.prune().kept == 3
-    sa.event.remove(attic.library.engine, "before_cursor_execute", hear)
-    assert any("snapshot_id" in statement for statement in said)
-    assert not [statement for statement in said if "body" in statement]
+    with sent_statements(attic.library.engine) as sent:
+        assert attic.prune().kept == 3
+    assert any("snapshot_id" in statement for statement, _ in sent)
+    assert not [statement for statement, _ in sent if "body" in statement]
 
 
 def test_a_verdict_can_be_judged_again_after_years(attic: Attic) -> None:
@@ -339,25 +314,6 @@ def test_nothing_that_is_held_is_ever_dropped(
 
 
 # --- what people see --------------------------------------------------------------------------------------------------
-
-
-def test_the_archive_is_reported_by_source_and_status(attic: Attic) -> None:
-    put, clock = attic.library.services.archive.put, attic.library.clock
-    for source, status in (("douban", 200), ("douban", 404), ("douban", 403), ("searxng", 200)):
-        put(source, f"{status}", status, b"x" * 100, "v")
-    first = clock.now()
-    clock.advance(days=1)
-    put("douban", "again", 200, b"y", "v")
-    with attic.library.engine.connect() as connection:
-        found = archive_figures(connection, attic.library.tables)
-    sizes = [each.bytes for each in found]
-    assert found == [
-        ArchiveShare("douban", 2, 2, sizes[0], first, clock.now()),
-        ArchiveShare("douban", 4, 2, sizes[1], first, first),
-        ArchiveShare("searxng", 2, 1, sizes[2], first, first),
-    ]
-    assert 5 < sizes[2] < 100
-    assert sizes[1] == 2 * sizes[2]
 
 
 def launch(attic: Attic, instance: dg.DagsterInstance, config: dict[str, Any] | None = None) -> Run:

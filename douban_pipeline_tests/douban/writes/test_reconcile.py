@@ -111,11 +111,7 @@ def test_a_dead_run_that_only_meant_to_change_state_is_completed(library):
     assert library.state(7)["douban_id_locked"] is True
 
 
-@pytest.mark.parametrize(
-    "values",
-    [{}, {"vod_content": "旧"}],
-    ids=["state alone", "text noted"],
-)
+@pytest.mark.parametrize("values", [{}, {"vod_content": "旧"}], ids=["state alone", "text noted"])
 def test_a_decision_that_died_before_our_state_was_written_is_left_to_whoever_applies_it(library, values):
     """It may have been withdrawn or replaced by the time anybody knows that the run is dead."""
     library.set_cms(7, vod_content="旧")
@@ -165,14 +161,6 @@ def test_what_a_living_run_has_in_hand_is_left_to_it_until_it_must_be_lost(libra
     library.clock.advance(seconds=1)
     library.change_log("next").reconcile()
     assert settled(library) == [(7, "applied")]
-
-
-def test_a_run_settles_what_an_earlier_step_of_its_own_left(library):
-    with pytest.raises(Killed):
-        library.change_log("run", kind=DiesWritten).write([link()])
-    assert library.change_log("other").reconcile() == []
-    [change] = library.change_log("run").reconcile()
-    assert change.state is ChangeState.APPLIED
 
 
 def test_two_runs_that_reconcile_at_once_settle_a_row_once(library):

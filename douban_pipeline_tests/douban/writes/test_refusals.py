@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from douban_pipeline.douban.writes.refusals import (
-    SENTENCES,
     Reason,
-    Refusal,
     automatic_write_refusal,
     changed_since_refusal,
     match_refusal,
@@ -151,9 +149,3 @@ def test_when_a_video_may_not_be_linked(current, reverted, sentence):
 def test_when_a_locked_value_is_not_restored(row, state, decision_waits, reason):
     refusal = restore_refusal(row, state, respect_vod_lock=True, decision_waits=decision_waits)
     assert (refusal and refusal.reason) == reason
-
-
-def test_every_reason_has_a_sentence_of_its_own():
-    assert set(SENTENCES) == set(Reason)
-    assert len(set(SENTENCES.values())) == len(Reason)
-    assert Refusal.of(Reason.VALUE_DOES_NOT_FIT, error="x").sentence == "CMS 容纳不下要写入的值：x"

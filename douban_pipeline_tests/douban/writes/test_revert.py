@@ -11,7 +11,7 @@ from douban_pipeline.douban.writes.changes import Change
 from douban_pipeline.douban.writes.revert import ChangeSelection, RevertedChange, revert
 from douban_pipeline_tests.douban.writes.reverting import FIELDS, altered, changed, revert_writes, write
 from douban_pipeline_tests.harness.fixtures.clocks import START
-from douban_pipeline_tests.harness.fixtures.library import build_library, video
+from douban_pipeline_tests.harness.fixtures.library import video
 
 
 @pytest.fixture
@@ -64,14 +64,6 @@ def test_a_row_that_the_site_locked_is_reverted_only_if_a_person_says_so(library
     assert (sorted(undone.restored), undone.reason) == (sorted(FIELDS), "")
     library.set_cms(7, vod_lock=0)
     assert (library.all_bytes() == before) is not dry_run
-
-
-def test_a_persons_link_goes_back_to_just_what_was(library):
-    library.set_state(7, douban_review_status="REVIEW", douban_review_reason="两个候选太接近")
-    before = library.state(7)
-    [change_id] = write(library, changed(library, operator="李", automatic=False))
-    revert_writes(library, change_id)
-    assert library.state(7) == before | {"douban_last_sync_at": START}
 
 
 def test_a_batch_a_run_and_chosen_changes_are_distinguished(library):
@@ -209,31 +201,10 @@ def test_what_a_revert_had_to_leave_can_be_taken_back_later(library):
     assert library.all_bytes() == before
 
 
-def test_nothing_left_to_restore_writes_nothing(library):
-    [change_id] = write(library, changed(library, new={"vod_name": "甲"}))
-    library.set_cms(7, vod_name="乙")
-    assert revert_writes(library, change_id) == [RevertedChange(change_id, 7, (), ("vod_name",), "之后已被改动")]
-    assert [row["state"] for row in library.log()] == ["applied"]
-
-
-def test_what_is_as_it_was_before_is_reported_so(library):
-    [change_id] = write(library, changed(library, new={"vod_name": "甲", "vod_year": "1999"}))
-    library.set_cms(7, vod_name="影片7", vod_year="2024")
-    [undone] = revert_writes(library, change_id)
-    assert (undone.restored, undone.reason) == ((), "已是写入之前的值")
-
-
 def test_a_deleted_video_is_listed(library):
     [change_id] = write(library, changed(library, new={"vod_name": "甲"}))
     library.execute("DELETE FROM mac_vod WHERE vod_id = 7")
     assert revert_writes(library, change_id) == [RevertedChange(change_id, 7, (), ("vod_name",), "影片已不存在")]
-
-
-def test_a_dry_run_writes_nothing(library):
-    [change_id] = write(library, changed(library))
-    before = library.all_bytes(), library.states(), library.log()
-    assert len(revert_writes(library, change_id, dry_run=True)[0].restored) == len(FIELDS)
-    assert (library.all_bytes(), library.states(), library.log()) == before
 
 
 def test_a_row_that_changes_at_the_last_moment_is_left_alone(library):
@@ -285,13 +256,3 @@ def test_what_was_taken_back_is_known_until_that_too_is_taken_back(library):
     assert undone_ids() == {7: [5], 8: [6]}
     revert_writes(library, library.log()[1]["change_id"])
     assert 5 not in undone_ids()[7]
-
-
-@pytest.mark.parametrize("form", ["head", "classic"])
-def test_a_whole_batch_on_either_form_of_the_cms_is_restored_to_the_byte(database_url, form):
-    odd = video(7, vod_douban_score=8.1, vod_name="Léon & <b>", vod_content="<p>\r\n𝄞</p>".replace("𝄞", "♪"))
-    with build_library(database_url, [odd, video(8), video(9)], form=form) as library:
-        before = library.all_bytes()
-        write(library, *(changed(library, vod_id) for vod_id in (7, 8, 9)))
-        revert_writes(library, batch_id="batch")
-        assert library.all_bytes() == before

@@ -79,9 +79,7 @@ def reported(library: Library) -> dict[int, dict[str, object]]:
 
 
 @settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(history=acts, selection=selections)
 def test_a_dry_run_tells_what_happens_and_a_revert_taken_back_leaves_no_trace(shared_library, history, selection):

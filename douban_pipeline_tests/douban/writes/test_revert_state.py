@@ -45,10 +45,7 @@ def test_when_work_was_done_is_not_turned_back(library):
         pytest.param({}, {"douban_review_reason": "甲"}, "later", id="as open as before"),
         pytest.param({"douban_review_status": "CONFIRMED"}, {"douban_id_locked": True}, "later", id="a lock"),
         pytest.param(
-            {"douban_review_status": "IGNORED"},
-            {"douban_review_status": "NOT_FOUND"},
-            "never",
-            id="ignored again",
+            {"douban_review_status": "IGNORED"}, {"douban_review_status": "NOT_FOUND"}, "never", id="ignored again"
         ),
         pytest.param(
             {"douban_review_status": "IGNORED", "douban_ignore_until": START + timedelta(days=90)},
@@ -122,19 +119,3 @@ def test_state_alone_that_moved_on_since_is_left_and_listed(library):
     write(library, Change(7, "unlock_id", {}, {}, {"douban_id_locked": False}, operator="李", automatic=False))
     assert revert_writes(library, lock) == [RevertedChange(lock, 7, (), ("douban_id_locked",), "之后已被改动")]
     assert [row["state"] for row in library.log()] == ["applied", "applied"]
-
-
-def test_a_dry_run_and_the_real_one_name_the_state_that_is_restored(library):
-    [change_id] = write(library, changed(library, operator="李", automatic=False))
-    [planned] = revert_writes(library, change_id, dry_run=True)
-    link = {"vod_douban_id", "douban_review_status", "douban_id_source", "douban_id_confidence"}
-    assert set(planned.state) == link
-    assert revert_writes(library, change_id) == [planned]
-
-
-def test_state_that_moved_on_since_stays(library):
-    [change_id] = write(library, changed(library, new={"vod_year": "1994"}))
-    library.set_state(7, douban_review_status="IGNORED")
-    revert_writes(library, change_id)
-    assert library.row(7)["vod_year"] == "2024"
-    assert library.state(7)["douban_review_status"] == "IGNORED"

@@ -48,17 +48,6 @@ def test_decisions_are_applied_and_their_syncs_made_and_nothing_is_searched_or_j
     assert (again["decisions_applied"], again["synced"]) == (0, 0), "each run tells of its own"
 
 
-def test_a_run_of_the_chain_applies_decisions_before_it_searches(busy):
-    decide(busy.library, 6, "ignore")
-    searched = busy.upstream.requests.count("search")
-    run = busy.play(6, 7)
-    assert run.metadata("due_videos")["decisions_first"] == 1
-    assert run.metadata("synced_fields")["decisions_applied"] == 1
-    assert busy.library.state(6)["douban_review_status"] == "IGNORED"
-    assert not [task for task in busy.library.tasks() if task["vod_id"] == 6], "video 6 was never taken on"
-    assert busy.upstream.requests.count("search") > searched, "video 7 was"
-
-
 def test_what_asks_no_source_goes_first_also_if_it_comes_while_a_run_is_at_others(busy):
     decide(busy.library, 4, "set_id", WHALE["id"], checked_at=None, accept_conflicts=True)
     decide(busy.library, 5, "set_id", RIVER["id"], checked_at=None, accept_conflicts=True)
@@ -135,13 +124,6 @@ def test_calls_for_people_are_urgent_and_no_others(busy, monkeypatch):
     busy.play(6, 7)
     assert len(asked) > 1
     assert not any(urgent for _, urgent in asked)
-
-
-def test_in_a_dry_run_decisions_wait(busy):
-    decide(busy.library, 4, "lock_id")
-    found = lane(busy.under(dry_run=True))
-    assert (found["decisions_waiting"], found["decisions_applied"]) == (1, 0)
-    assert decisions(busy.library, "state") == ["pending"]
 
 
 def test_the_check_names_what_was_refused_until_it_is_decided_anew(busy):

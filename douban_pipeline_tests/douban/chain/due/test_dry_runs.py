@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import sqlalchemy as sa
 
 from douban_pipeline.douban.chain.due.intake import Intake
-from douban_pipeline.douban.upkeep.closed_rows import delete_closed
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, WHALE, row_of
 
@@ -48,14 +46,3 @@ def test_a_library_without_our_tables_would_be_new_as_a_whole(shared_library):
     report = Intake.of(library.services, dry_run=True, blank=True).initialise()
     assert (report.seen, report.new, report.changed) == (2, 2, 0)
     assert report.names == 1
-
-
-def test_what_would_be_pruned_is_counted(scenario):
-    library, task = scenario.library, scenario.library.tables.task
-    assert scenario.play(4).success
-    before = library.clock.now().replace(year=2099)
-    closed = len(library.query(sa.select(task).where(task.c.open_key.is_(None))))
-    assert closed
-    assert delete_closed(library.engine, library.tables, before, dry_run=True).tasks == closed
-    assert delete_closed(library.engine, library.tables, before).tasks == closed
-    assert delete_closed(library.engine, library.tables, before, dry_run=True).tasks == 0

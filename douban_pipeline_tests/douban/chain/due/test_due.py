@@ -94,14 +94,6 @@ def test_what_is_due_gets_the_task_it_needs(library):
     ]
 
 
-def test_what_is_in_the_queue_is_not_queued_again(library):
-    library.add_states({"vod_id": 1}, {"vod_id": 2})
-    assert take(library).new_tasks == 2
-    again = take(library, run_id="other")
-    assert ([video.vod_id for video in again.taken], again.new_tasks) == ([1, 2], 0)
-    assert len(library.tasks()) == 2
-
-
 def test_a_limit_is_a_shards_and_who_waits_longest_comes_first(library):
     library.add_states(*({"vod_id": 1 + 64 * n, "douban_next_sync_at": START - n * HOUR} for n in range(5)))
     library.add_states(*({"vod_id": 2 + 64 * n, "douban_next_sync_at": START - n * HOUR} for n in range(3)))
@@ -228,19 +220,6 @@ def test_open_tasks_that_nobody_holds_are_work(library):
         range(1, 2),
         range(3, 4),
     ]
-
-
-@pytest.mark.parametrize(
-    ("options", "worked_on"),
-    [
-        ({}, {6, 24, 13}),
-        ({"excluded_type_ids": {24}}, {6, 13}),
-        ({"included_type_ids": {6, 24}, "excluded_type_ids": {24}}, {6}),
-    ],
-)
-def test_which_categories_are_worked_on(shared_library, options, worked_on):
-    settings = shared_library.renewed(**options).settings
-    assert {type_id for type_id in (6, 24, 13) if settings.works_on(type_id)} == worked_on
 
 
 def test_what_waits_out_a_failure_is_not_overtaken(library):

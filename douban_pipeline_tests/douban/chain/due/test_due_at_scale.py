@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-import sqlalchemy as sa
 
 from douban_pipeline_tests.douban.chain.due.taking import due_of, take, work_of
 from douban_pipeline_tests.harness.fixtures.clocks import START
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 
 HOUR = timedelta(hours=1)
-
-
-@contextmanager
-def statements(engine):
-    """Collect what is sent to the database, with its parameters."""
-    sent = []
-
-    def note(_connection, _cursor, statement, parameters, _context, _many):
-        sent.append((statement, parameters))
-
-    sa.event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", note)
 
 
 @pytest.fixture(params=[50, 2], ids=["few are due", "half are due"])
@@ -52,7 +36,7 @@ def large(request, shared_library):
 
 def test_nothing_is_found_by_reading_the_whole_library(large):
     due = due_of(large)
-    with statements(large.engine) as sent:
+    with sent_statements(large.engine) as sent:
         assert len(work_of(large).overview()) > 20
         found = [take(large, shards=[shard]).taken for shard in (1, 7, 14)]
         assert any(found)

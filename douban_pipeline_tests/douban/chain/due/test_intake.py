@@ -146,13 +146,6 @@ def test_a_new_video_is_found_whatever_its_update_time(library, vod_time):
     assert counts(library.intake.changes()) == (0, 0, 0, 0)
 
 
-def test_a_low_id_that_comes_late_is_found_by_its_time(library):
-    later(library, minutes=5)
-    library.add(video(3, vod_time=days_ago(0)))
-    assert library.intake.changes().new == 1
-    assert library.state(3)["vod_time"] == days_ago(0)
-
-
 def test_a_new_episode_brings_the_next_visit_forward_but_never_back(library):
     later(library, days=1)
     updated = unix(library.clock.now())
@@ -269,15 +262,6 @@ def test_a_choice_holds_however_often_the_id_is_changed(library):
         assert (state["douban_review_status"], state["douban_id_source"]) == (status, source)
         assert library.state(7)["douban_review_status"] == "CONFIRMED", "nobody chose for this one"
     assert state["douban_review_reason"] == "豆瓣 ID 在 CMS 中改回审核员选定的条目"
-
-
-def test_a_choice_that_was_released_is_anybodys_to_change(library):
-    decide(library, 8, "set_id", 1292052, state="applied")
-    decide(library, 8, "rematch", state="applied")
-    later(library, days=1)
-    library.set_cms(8, vod_douban_id=5)
-    library.intake.sweep(0, 1)
-    assert library.state(8)["douban_review_status"] == "CONFIRMED"
 
 
 def test_a_locked_id_that_somebody_changed_is_reported_not_taken_over(library):

@@ -26,11 +26,6 @@ def names(library):
         return set(connection.execute(sa.select(library.tables.person.c.name)).scalars())
 
 
-def test_a_new_library_fills_the_dictionary(library):
-    library.intake.initialise()
-    assert names(library) == NAMES
-
-
 @pytest.mark.parametrize("look", ["initialise", "sweep"])
 def test_a_library_that_was_taken_in_before_there_was_one_fills_it_too(library, look):
     library.intake.initialise()

@@ -152,9 +152,7 @@ def test_the_sensor_launches_and_the_run_shows_what_came(library):
         told(library, "繁花")
         assert isinstance(tick(library.services), dg.RunRequest)
         done = take_in_changes.execute_in_process(
-            _FOR_REAL,
-            instance=instance,
-            resources={"services": library.services},
+            _FOR_REAL, instance=instance, resources={"services": library.services}
         )
         [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
         shown = event.step_output_data.metadata
@@ -165,10 +163,6 @@ def test_the_sensor_launches_and_the_run_shows_what_came(library):
         dead = GivenSettings(database_url=library.url, feeds_url="postgresql+psycopg2://nobody@127.0.0.1:1/x").feeds_url
         broken = replace(library.services, settings=settings.model_copy(update={"feeds_url": dead}))
         assert "来源系统的新片无法读取" in tick(broken).skip_message
-        done = take_in_changes.execute_in_process(
-            _FOR_REAL,
-            instance=instance,
-            resources={"services": broken},
-        )
+        done = take_in_changes.execute_in_process(_FOR_REAL, instance=instance, resources={"services": broken})
         [event] = [each for each in done.all_events if each.event_type_value == "STEP_OUTPUT"]
         assert "newcomers_problem" in event.step_output_data.metadata

@@ -139,12 +139,7 @@ YEARLESS = Video(7, TITLE, directors=CREW)
             id="names somewhat alike are no guesses",
         ),
         pytest.param(
-            THIN,
-            [hit(1), hit(2)],
-            [record(1, "别的片子"), record(2)],
-            [1, 2],
-            [],
-            id="the engine's title was wrong",
+            THIN, [hit(1), hit(2)], [record(1, "别的片子"), record(2)], [1, 2], [], id="the engine's title was wrong"
         ),
         # People settle it: nobody else is asked about.
         pytest.param(KNOWN, [hit(1), hit(2), hit(3)], [crew(1)], [1], [2, 3], id="settled"),
@@ -165,26 +160,6 @@ def test_who_is_asked_about(video, hits, records, asked, kept):
     assert douban.asked == asked
     assert ids(found) == (asked, kept)
     assert found.requests == len(engine.asked) + len(asked)
-
-
-def test_no_more_are_asked_about_than_wanted():
-    hits = [hit(number) for number in range(1, 9)]
-    douban = Douban(*map(record, range(1, 9)))
-    found = finder(Engine(hits), douban, top_n=3).find(THIN)
-    assert ids(found) == ([1, 2, 3], [4, 5, 6, 7, 8])
-
-
-def test_a_subject_that_is_gone_is_passed_over_and_not_shown():
-    douban = Douban(record(2), gone={1})
-    found = finder(Engine([hit(1), hit(2)]), douban).find(THIN)
-    assert ids(found) == ([2], [])
-    assert found.requests == 3, "the answer that says so was a request too"
-
-
-def test_answers_from_the_archive_cost_nothing():
-    found = finder(Engine([hit(1)], cached=True), Douban(record(1), cached=True)).find(THIN)
-    assert found.requests == 0
-    assert found.subjects == (FetchedCandidate(1, 101, "", "engine"),)
 
 
 @pytest.mark.parametrize(
@@ -231,15 +206,6 @@ def test_what_is_not_asked_about_is_kept_while_there_is_little_to_show():
     assert len(found.subjects) + len(found.hits) == SHOWN + 1, "and beside these what is named like it"
 
 
-def test_a_web_search_is_asked_in_three_forms_of_which_two_are_shared():
-    engine = Engine()
-    engine.titles_only = False
-    found = finder(engine, Douban()).find(KNOWN)
-    assert [form for _, _, form in engine.asked] == ["plain", "site", ""]
-    assert {key for _, key, _ in engine.asked} == {f"{TITLE}:2021"}
-    assert (found.subjects, found.requests, found.snapshots) == ((), 3, (1, 2, 3))
-
-
 def test_nothing_found_while_an_engine_is_silent_is_tried_again_but_not_for_ever():
     engine = Engine(silent=("google: CAPTCHA",))
     with pytest.raises(SourceUnavailable, match="google: CAPTCHA"):
@@ -276,20 +242,6 @@ FOUND = st.builds(
 @given(FOUND)
 def test_what_was_found_survives_the_queue(found):
     assert FoundCandidates.from_payload(json.loads(json.dumps(found.to_payload()))) == found
-
-
-def test_what_an_earlier_release_left_in_the_queue_is_read():
-    payload = {
-        "subjects": [[90_000_101, 4], [90_000_102, 5]],
-        "passed_over": [90_000_103],
-        "complete": True,
-        "snapshots": [1, 2],
-        "requests": 2,
-    }
-    found = FoundCandidates.from_payload(payload)
-    assert found == FoundCandidates(
-        (FetchedCandidate(90_000_101, 4), FetchedCandidate(90_000_102, 5)), (), False, (1, 2), 2
-    )
 
 
 class Web(Engine):
@@ -345,11 +297,6 @@ def test_a_page_is_as_full_as_its_own_engine_makes_it(page_size, crowded):
     assert finder(Chain([web, Engine()]), Douban(crew(1))).find(KNOWN).crowded is crowded
 
 
-def test_nothing_is_concluded_when_the_rest_of_a_chain_found_nothing():
-    with pytest.raises(SearchIncomplete, match="engine: open"):
-        finder(Chain([Closed(), Engine()]), Douban()).find(THIN)
-
-
 @pytest.mark.parametrize(
     ("hits", "records"),
     [
@@ -386,11 +333,6 @@ def test_the_thresholds_in_force_say_what_is_worth_asking():
     ages = {"search_age": WEEK, "subject_age": WEEK}
     CandidateFinder(Engine(hits), wide, top_n=5, **ages, profile=Profile(thresholds=Thresholds(year_gap=5))).find(THIN)
     assert (strict.asked, wide.asked) == ([], [1])
-
-
-def test_an_excerpt_is_not_kept_in_the_queue():
-    found = FoundCandidates((), (hit(1, snippet="导演: 某人"),), False, (1,), 1)
-    assert "某人" not in json.dumps(found.to_payload(), ensure_ascii=False)
 
 
 def test_what_an_index_names_first_is_asked_about_before_names_that_are_somewhat_alike():

@@ -71,12 +71,6 @@ def test_what_the_first_cannot_say_the_second_does(chained, fault, second):
         assert asked(scenario)["search"] == 1, "while it is open, nobody asks it"
 
 
-def test_the_next_one_costs_nothing_while_the_first_is_well(chained):
-    scenario = chained(VIDEOS, "searxng", "bocha", "douban_suggest")
-    assert scenario.play().metadata("synced_fields")["written"] == 3
-    assert asked(scenario) == {"search": 3, "bocha": 0, "suggest": 0}
-
-
 def test_a_spent_quota_is_seen_and_goes_on_to_the_next(chained):
     scenario = chained(VIDEOS, "bocha", "searxng", daily_quotas={"bocha": 1})
     assert scenario.play().metadata("synced_fields")["written"] == 3

@@ -51,14 +51,6 @@ def test_an_id_that_was_blanked_is_not_filled_with_another(blanked):
     assert reported.endswith("审核员选定的是另一条目。")
 
 
-def test_the_subject_that_the_person_chose_may_be_linked_again(stage):
-    scenario = stage([row_of(RIVER, 4)], FILMS)
-    chose(scenario, 4, RIVER["id"])
-    assert scenario.play().success
-    assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
-    assert scenario.verdicts()[0]["reasons"] == []
-
-
 @pytest.mark.parametrize("release", ["clear_id", "rematch", "unlock_id", "taken back"])
 def test_a_choice_that_was_released_binds_nobody(blanked, release):
     if release == "taken back":
@@ -67,16 +59,6 @@ def test_a_choice_that_was_released_binds_nobody(blanked, release):
         chose(blanked, 4, 0, release)
     assert blanked.play().success
     assert blanked.cms(4, "vod_douban_id") == (RIVER["id"],)
-
-
-@pytest.mark.parametrize("state", ["pending", "refused"])
-def test_what_was_never_applied_binds_nobody(stage, state):
-    scenario = stage([row_of(RIVER, 4)], FILMS)
-    decide(scenario.library, 4, "set_id", TRAM["id"], state=state)
-    assert scenario.play(steps=STEPS[1:3]).success
-    scenario.library.execute("DELETE FROM mac_douban_decision WHERE state = 'pending'")
-    assert scenario.play().success
-    assert scenario.cms(4, "vod_douban_id") == (RIVER["id"],)
 
 
 @pytest.mark.parametrize("subjects", [FILMS, ()])

@@ -18,6 +18,7 @@ from douban_pipeline.matching import Kind, Subject, Video, judge
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, KITE, RIVER, TRAM, WHALE, row_of
+from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statements
 from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 LINK = ("vod_douban_id", "douban_id_source", "douban_id_locked", "douban_id_confidence")
@@ -187,14 +188,6 @@ def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(c
     assert (item.found, other.found) == (None, None)
 
 
-def test_the_asset_says_how_many_and_queues_nothing_twice(confirmed, monkeypatch):
-    monkeypatch.setattr(due_rechecks.queue_due_rechecks, "__kwdefaults__", {"rule_version": "rules-next"})
-    run = confirmed.launch("recheck_due_links")
-    told = run.metadata("due_rechecks")
-    assert (told["links"], told["queued"], told["for_rules"], told["to_search"], told["today"]) == (2, 2, 2, 0, 2)
-    assert confirmed.launch("recheck_due_links").metadata("due_rechecks")["queued"] == 0
-
-
 FACTS = {
     "directors": ("甲导",),
     "actors": ("乙", "丙"),
@@ -236,16 +229,8 @@ def test_the_rechecks_of_today_are_found_without_reading_all_tasks(shared_librar
         connection.execute(sa.insert(library.tables.task), rows)
     if library.mysql:
         library.query("ANALYZE TABLE mac_douban_task")
-    sent = []
-
-    def note(_connection, _cursor, statement, parameters, _context, _many):
-        sent.append((statement, parameters))
-
-    sa.event.listen(library.engine, "before_cursor_execute", note)
-    try:
+    with sent_statements(library.engine) as sent:
         report = queue_due_rechecks(library.services, range(64), parts=1, run_id="run")
-    finally:
-        sa.event.remove(library.engine, "before_cursor_execute", note)
     assert 1 < report.today < 150
     [(statement, parameters)] = [item for item in sent if "created_at >=" in item[0]]
     [step] = library.plan(statement, parameters)

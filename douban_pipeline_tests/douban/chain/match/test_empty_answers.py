@@ -229,16 +229,3 @@ def test_what_named_something_like_the_video_in_that_window_is_believed(stage: S
     # The search has the same answer in the archive: doubted, it would be searched for again, for weeks.
     assert [verdict["verdict"] for verdict in scenario.verdicts(4)] == ["NOT_FOUND", "NOT_FOUND"]
     assert scenario.task(4)["status"] == "SUCCESS"
-
-
-def test_a_doubt_is_kept_by_the_gate_for_all_processes(stage: Stage) -> None:
-    scenario = at_home(stage)
-    now = scenario.clock.now()
-    scenario.services.gate.distrust("searxng", DoubtWindow(now - DAY, now))
-    other = scenario.under(dry_run=True).services.gate
-    assert [other.doubts("searxng", now + at) for at in (-DAY, timedelta(), timedelta(seconds=1))] == [
-        True,
-        True,
-        False,
-    ]
-    assert other.doubts("nobody", now) is False

@@ -34,11 +34,7 @@ BAD_VERDICTS = [
         id="unhealthy",
     ),
     pytest.param(
-        "locked_and_ignored_left_alone",
-        {},
-        {"douban_id_locked": True},
-        "视频的豆瓣 ID 已锁定，不得改写",
-        id="locked",
+        "locked_and_ignored_left_alone", {}, {"douban_id_locked": True}, "视频的豆瓣 ID 已锁定，不得改写", id="locked"
     ),
     pytest.param(
         "locked_and_ignored_left_alone",
@@ -121,16 +117,6 @@ def test_a_verdict_of_a_person_s_past_is_refused_too(stage):
     assert scenario.write_alone().success
     assert scenario.verdicts()[0]["state_reason"] == "CMS 中已有豆瓣 ID 90000999"
     assert scenario.library.all_bytes() == before
-
-
-def test_one_bad_verdict_stops_one_run_and_not_all_later_ones(stage):
-    scenario, run_id = planted(stage, {"score": 60.0})
-    assert not scenario.run(run_id=run_id).success
-    later = scenario.run(5)
-    assert (later.success, later.metadata("scored_matches")["withdrawn"]) == (True, 1)
-    assert scenario.verdicts(4)[0]["state"] == "refused"
-    assert scenario.run().success
-    assert scenario.cms(4, "vod_douban_id") == (90_000_101,), "judged anew, and rightly"
 
 
 def test_every_failing_shard_is_named_whatever_the_others_say(stage):

@@ -52,8 +52,3 @@ def test_judging_what_was_found_is_judging(name, what, circumstances, options):
     assert judge_found(VIDEO, what, RECORDS, profile, circumstances) == expected
     if what is BOTH:
         assert (expected.status is Status.CONFIRMED) is (circumstances is NO_CIRCUMSTANCES)
-
-
-def test_a_subject_without_its_answer_is_an_error_of_the_caller():
-    with pytest.raises(KeyError):
-        judge_found(VIDEO, found(FetchedCandidate(9, 19)), RECORDS, make_profile("plan"))

@@ -205,21 +205,6 @@ def test_links_are_judged_again_by_order_and_none_is_taken_away(stage):
     assert {(row["vod_id"], row["state"]) for row in scenario.verdicts()} == {(4, "applied"), (6, "applied")}
 
 
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        ({"reviewer": " ", "vod_ids": [4]}, "reviewer: 不能为空，请填写你的名字"),
-        ({}, "vod_ids、sources、type_ids: 至少填写一项"),
-        ({"sources": ["manual"]}, "sources: 没有 manual，可用 person、import、auto、ai_search、cms"),
-        ({"vod_ids": [4], "max_rows": 2001}, "max_rows: 须在 1 至 2000 之间，现为 2001"),
-    ],
-)
-def test_an_order_that_says_too_little_is_refused(stage, config, said):
-    run = recheck(stage([linked(RIVER, 4)], FILMS), **config)
-    assert not run.success
-    assert said in run.failure
-
-
 def test_a_recheck_waits_for_a_search_that_is_ill(stage):
     scenario = stage([linked(RIVER, 4)], FILMS)
     scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now() + timedelta(days=9))
@@ -234,23 +219,6 @@ def test_a_recheck_waits_for_a_search_that_is_ill(stage):
 
 
 # --- where an id comes from -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("provider", "source"), [("searxng", "ai_search"), ("douban_suggest", "auto")])
-def test_where_a_link_comes_from_is_told(stage, provider, source):
-    scenario = stage([row_of(RIVER, 4)], FILMS, search_provider=provider)
-    scenario.play()
-    assert link_of(scenario, 4)["douban_id_source"] == source
-
-
-@pytest.mark.parametrize(("imported", "source"), [(False, "person"), (True, "import")])
-def test_how_a_decision_was_handed_in_is_told_and_it_is_a_persons_either_way(stage, imported, source):
-    scenario = stage([video(4, vod_name="同一部片的另一个名字", vod_year="1990")], FILMS)
-    decide(scenario.library, 4, "set_id", THIS, imported=imported, accept_conflicts=True)
-    scenario.play()
-    assert link_of(scenario, 4)["douban_id_source"] == source
-    scenario.clock.advance(days=100)
-    assert scenario.play().metadata("synced_fields")["sent_to_review"] == 0, "it is not questioned"
 
 
 def test_an_id_that_douban_cannot_have_goes_to_review_and_nobody_is_asked(stage):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from douban_pipeline.core.errors import SourceError, SourceThrottled, SourceUnavailable, SourceWall
 from douban_pipeline.douban.chain.match.candidates import CandidateFinder
 from douban_pipeline.douban.chain.match.judgement import judge_found
 from douban_pipeline.douban.pace import SUBJECT_CACHE_AGE
 from douban_pipeline.douban.sources.douban_php import parse_subject
-from douban_pipeline.douban.sources.errors import SubjectMismatch
 from douban_pipeline.matching import Status, Video
 from douban_pipeline.matching.profiles import PLAN
 from douban_pipeline.matching.site_videos import video_facts
@@ -95,38 +91,6 @@ def test_a_subject_that_is_gone_is_passed_over(stage):
     assert ids(found) == [90_000_201]
     # What is left goes to a person, after all three questions.
     assert found.requests == 5, "the answer that says so was a request too"
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "fault", "error"),
-    [
-        ("douban", "server_error", SourceUnavailable),
-        ("douban", "captcha", SourceWall),
-        ("douban", "login_redirect", SourceWall),
-        ("douban", "forbidden", SourceWall),
-        ("douban", "throttled", SourceThrottled),
-        ("douban", "error_in_200", SourceWall),
-        ("douban", "wrong_id", SubjectMismatch),
-        ("douban", "empty", SourceUnavailable),
-        ("douban", "garbage", SourceUnavailable),
-        ("search", "server_error", SourceUnavailable),
-        ("search", "captcha", SourceUnavailable),
-        ("search", "forbidden", SourceWall),
-        ("search", "throttled", SourceThrottled),
-        ("search", "error_in_200", SourceUnavailable),
-        ("search", "garbage", SourceUnavailable),
-    ],
-)
-def test_a_failed_call_is_no_empty_answer(stage, endpoint, fault, error):
-    scenario = stage([row_of(RIVER, 4)], FILMS)
-    scenario.upstream.faults.add(endpoint, fault)
-    with pytest.raises(SourceError) as caught:
-        finder(scenario).find(facts(scenario, 4))
-    assert type(caught.value) is error
-    assert caught.value.source == ("douban" if endpoint == "douban" else "searxng")
-    scenario.upstream.faults.clear()
-    scenario.clock.advance(hours=2)
-    assert ids(finder(scenario).find(facts(scenario, 4))) == [90_000_101]
 
 
 def test_no_more_details_are_asked_for_than_wanted(stage):

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
 from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, TRAM, WHALE, row_of
 
@@ -63,24 +62,6 @@ def test_links_survive_a_failing_source(stage, fault, deferred):
     assert scenario.cms(4, "vod_douban_id", "vod_writer") == (90_000_101, "长河编")
 
 
-def test_the_breaker_lets_work_go_on_by_itself(stage):
-    scenario = stage(VIDEOS, FILMS)
-    scenario.upstream.faults.add("douban", "captcha")
-    assert scenario.play().metadata("search_candidates")["deferred"] == 3
-    assert gates(scenario)["douban"].state is GateState.OPEN
-    asked = scenario.upstream.requests.count("douban")
-    scenario.clock.advance(minutes=20)
-    scenario.play()
-    assert scenario.upstream.requests.count("douban") == asked, "while it is open, nobody asks"
-    scenario.upstream.faults.clear()
-    written = 0
-    for _ in range(2):  # the first call is a probe, which may have the rest wait for its answer
-        scenario.clock.advance(hours=1)
-        written += scenario.play().metadata("synced_fields")["written"]
-    assert written == 3
-    assert gates(scenario)["douban"].state is GateState.CLOSED
-
-
 def test_a_source_says_when_to_come_back(stage):
     scenario = stage(VIDEOS, FILMS, videos_at_once=1)
     scenario.upstream.faults.add("search", "throttled", retry_after=1800)
@@ -107,19 +88,6 @@ def test_a_short_pause_is_waited_out_in_the_run(stage):
     scenario.upstream.faults.add("douban", "server_error", times=2)
     assert scenario.play().metadata("synced_fields")["written"] == 3
     assert sum(scenario.clock.sleeps) >= 5
-
-
-def test_what_waits_for_a_closed_gate_goes_on_once_it_is_opened(stage):
-    scenario = stage(VIDEOS, FILMS)
-    gate, until = scenario.services.gate, scenario.clock.now() + timedelta(hours=6)
-    gate.open("douban", until, "维护")
-    run = scenario.play()
-    assert (run.success, run.metadata("search_candidates")["deferred"]) == (True, 3)
-    assert scenario.upstream.requests.count("douban") == 0
-    assert all(task["run_after"] >= until for task in scenario.library.tasks())
-    gate.close("douban")
-    scenario.clock.advance(hours=6, minutes=2)
-    assert scenario.play().metadata("synced_fields")["written"] == 3
 
 
 @pytest.mark.parametrize(("fault", "written", "deferred"), [("", 3, 0), ("empty", 0, 3), ("wrong_id", 0, 3)])

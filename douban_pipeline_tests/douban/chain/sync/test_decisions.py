@@ -244,26 +244,6 @@ def test_a_decision_ends_a_sync_that_waits_for_a_failing_source(stage, action):
     assert not [task for task in scenario.library.tasks() if task["vod_id"] == 4 and task["open_key"]]
 
 
-def test_a_decision_comes_before_what_automation_had_in_hand(stage):
-    scenario = stage([row_of(RIVER, 4)], [RIVER, TRAM])
-    assert scenario.play(steps=STEPS[:3]).success
-    assert telling(scenario.verdicts(), "verdict", "state") == [("CONFIRMED", "pending")]
-    decide(scenario.library, 4, "set_id", TRAM["id"])
-    run_decisions(scenario, applied=1)
-    assert scenario.cms(4, "vod_douban_id") == (TRAM["id"],)
-    closed, synced = scenario.library.tasks()
-    assert (closed["task_type"], closed["status"], closed["last_error"]) == ("MATCH_DOUBAN_ID", "SKIP", "审核决定优先")
-    assert (synced["task_type"], synced["status"]) == ("SYNC_DOUBAN", "SUCCESS")
-    assert telling(scenario.verdicts(), "state", "state_reason") == [("superseded", "审核决定优先")]
-
-
-def test_a_run_applies_the_decisions_of_its_own_shards(doubtful):
-    decide(doubtful.library, 4, "ignore")
-    decide(doubtful.library, 5, "lock_id")
-    run_decisions(doubtful, 5, applied=1)
-    assert decisions(doubtful.library, "vod_id", "state") == [(4, "pending"), (5, "applied")]
-
-
 def test_a_dry_run_leaves_decisions_waiting(doubtful):
     decide(doubtful.library, 4, "set_id", RIVER["id"])
     decide(doubtful.library, 4, "lock_intro")

@@ -9,7 +9,6 @@ import pytest
 from douban_pipeline.douban.chain.decision_lane.open_orders import open_orders
 from douban_pipeline.douban.chain.due.shard_work import ShardWork
 from douban_pipeline.douban.writes.change_log import ChangeLog
-from douban_pipeline_tests.douban.chain.sync.conftest import RIVAL
 from douban_pipeline_tests.douban.chain.sync.test_decisions import run_decisions
 from douban_pipeline_tests.harness.fixtures.deciding import decide, decisions
 from douban_pipeline_tests.harness.fixtures.scenario import RIVER, TRAM, WHALE
@@ -44,12 +43,6 @@ def test_a_reviewer_who_knows_of_the_conflict_is_believed(doubtful):
     run_decisions(doubtful, 5, applied=1)
     assert doubtful.cms(5, "vod_douban_id") == (TRAM["id"],)
     assert decisions(doubtful.library, "checked_at") == [doubtful.clock.now()]
-
-
-def test_a_subject_that_agrees_is_linked(doubtful):
-    decide(doubtful.library, 4, "set_id", RIVAL["id"], checked_at=None)
-    run_decisions(doubtful, 4, applied=1)
-    assert doubtful.cms(4, "vod_douban_id") == (RIVAL["id"],)
 
 
 def test_a_subject_that_does_not_exist_is_refused(doubtful):
@@ -213,12 +206,3 @@ def test_what_a_newer_decision_replaced_while_it_was_written_says_that_it_was(do
     doubtful.play(steps=["synced_fields"])
     assert doubtful.library.state(5)["douban_id_locked"] is True
     assert decisions(doubtful.library, "state", "state_reason") == [("applied", "执行的同时有了更新的决定")]
-
-
-def test_in_a_dry_run_nobody_is_asked(doubtful):
-    asked = doubtful.upstream.requests.count("douban")
-    decide(doubtful.library, 4, "set_id", MISSING, checked_at=None)
-    metadata = doubtful.under(dry_run=True).play(4, steps=["synced_fields"]).metadata("synced_fields")
-    assert metadata["decisions_waiting"] == 1
-    assert doubtful.upstream.requests.count("douban") == asked
-    assert decisions(doubtful.library, "state") == ["pending"]

@@ -229,69 +229,8 @@ def test_what_counts_as_empty(column, value, empty):
         assert (column in plan({column: value}, policies={column: "fill"}).new) is empty
 
 
-@pytest.mark.parametrize(
-    ("regions", "words", "written"),
-    [
-        (("中国大陆",), "内地,港台,欧美", "内地"),
-        (("中国大陆",), "大陆,香港", "大陆"),
-        (("中国香港", "中国大陆"), "内地,港台,欧美", "港台"),
-        (("美国",), "内地,港台,欧美", "欧美"),
-        (("美国",), "大陆,美国,其它", "美国"),
-        (("冰岛",), "大陆,美国,其它", None),
-        (("冰岛", "美国"), "大陆,美国,其它", "美国"),
-        (("冰岛",), "大陆,美国", None),
-        (("某个星球",), "大陆,美国,其它", None),
-        ((), "大陆,其它", None),
-    ],
-)
-def test_a_region_is_written_in_the_site_s_own_words(regions, words, written):
-    record = SubjectRecord(90_000_101, "片", regions=regions)
-    found = plan(record=record, site=SiteVocabulary(tuple(words.split(",")), ("国语",))).new
-    assert found.get("vod_area") == written
-
-
-@pytest.mark.parametrize(
-    ("languages", "words", "written"),
-    [
-        (("汉语普通话",), "国语,英语,其它", "国语"),
-        (("粤语", "汉语普通话"), "国语,粤语", "粤语"),
-        (("冰岛语",), "国语,英语,其它", "其它"),
-        (("冰岛语",), "国语,英语", None),
-    ],
-)
-def test_a_language_is_written_in_the_site_s_own_words(languages, words, written):
-    record = SubjectRecord(90_000_101, "片", languages=languages)
-    found = plan(record=record, site=SiteVocabulary(("大陆",), tuple(words.split(",")))).new
-    assert found.get("vod_lang") == written
-
-
 def fields(**facts: Any):
     return SubjectRecord(90_000_101, "片", **facts)
-
-
-def test_a_list_is_cut_at_an_item_after_escaping():
-    record = fields(actors=("O'Brien", "张三", "李四", "王五"))
-    # O&#039;Brien is 12 characters wide once it is escaped.
-    assert plan(record=record, vod_actor=18).new["vod_actor"] == "O&#039;Brien,张三,李四"
-    assert plan(record=record, vod_actor=17).new["vod_actor"] == "O&#039;Brien,张三"
-    assert plan(record=record, vod_actor=12).new["vod_actor"] == "O&#039;Brien"
-    assert "vod_actor" not in plan(record=record, vod_actor=11).new, "rather nothing than half a name"
-
-
-def test_text_is_escaped_as_the_cms_does_it_and_cut_before_an_entity():
-    record = SubjectRecord(90_000_101, 'A&B "<C>"', summary="a<script>alert(1)</script>'b'")
-    policies = {"vod_name": "overwrite", "vod_content": "fill", "vod_blurb": "fill"}
-    assert plan(record=record, policies=policies).new == {
-        "vod_name": "A&amp;B &quot;&quot;",
-        "vod_content": "a&#039;b&#039;",
-        "vod_blurb": "a&#039;b&#039;",
-    }
-    assert plan(record=record, policies={"vod_name": "overwrite"}, vod_name=4).new == {"vod_name": "A"}
-
-
-def test_a_title_keeps_what_is_not_between_titles():
-    record = fields(original_title="Yes, Madam", aliases=("你好，李焕英", "逃犯(港/台)", "片"))
-    assert plan(record=record).new["vod_sub"] == "Yes, Madam,你好，李焕英,逃犯(港/台)"
 
 
 @pytest.mark.parametrize("picture", ["https://img1.doubanio.com/" + "p" * 1024, ""])
@@ -321,14 +260,6 @@ def test_what_a_person_took_back_is_not_written_again():
     found = plan(undone=undone).new
     assert not {"vod_writer", "vod_douban_score"} & set(found)
     assert found["vod_actor"] == "甲,乙", "another value is another matter"
-
-
-@pytest.mark.parametrize(
-    ("rating", "written"), [(7.949, "7.9"), (7.95, "8.0"), (10.0, "10.0"), (0.0, None), (97, None)]
-)
-def test_a_score_has_one_decimal(rating, written):
-    found = plan(record=fields(rating=rating)).new.get("vod_douban_score")
-    assert found == (None if written is None else Decimal(written))
 
 
 @given(

@@ -61,12 +61,6 @@ def test_douban_is_asked_anew_whatever_the_archive_holds(synced):
     assert decisions(synced.library, "state") == ["reverted"]
 
 
-def test_a_sync_that_finds_nothing_to_write_is_done_all_the_same(synced):
-    decision_id = decide(synced.library, 5, "sync_now")
-    metadata = run_decisions(synced, 5, applied=1)
-    assert (metadata["unchanged"], changes_of(synced, decision_id)) == (1, [])
-
-
 def test_the_id_is_locked_too_if_so_wanted(synced):
     decision_id = decide(synced.library, 5, "sync_now", lock=True)
     run_decisions(synced, 5, applied=1)

@@ -15,16 +15,7 @@ from douban_pipeline_tests.harness.fixtures.deciding import decide
 from douban_pipeline_tests.harness.fixtures.library import video
 from douban_pipeline_tests.harness.fixtures.runs import STEPS
 from douban_pipeline_tests.harness.fixtures.sample_rules import CONSTANT_WRONG_ID
-from douban_pipeline_tests.harness.fixtures.scenario import (
-    FILMS,
-    RIVER,
-    SNOW,
-    TRAM,
-    WHALE,
-    row_of,
-    subject,
-    telling,
-)
+from douban_pipeline_tests.harness.fixtures.scenario import FILMS, RIVER, SNOW, TRAM, WHALE, row_of, subject, telling
 
 
 def linked(entry, vod_id, **columns):
