@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import dagster as dg
 
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import as_image, local_time, panel
 from douban_pipeline.dagster_kit.run_failures import end_vanished
 from douban_pipeline.dagster_kit.runs import code_location_of, has_recovered, passed, was_launched_again
@@ -71,11 +71,14 @@ def pipeline_health(context: dg.AssetExecutionContext, services: dg.ResourcePara
     past = samples.between(services, health.at - pictures.BACKLOG_SHOWN, health.at + timedelta(microseconds=1))
     open_alerts = alerts.open_alerts(services)
     drawn = {
-        "积压": pictures.backlog(past, health.at, zone),
-        "结果": pictures.outcomes(past, health.at, zone),
-        **{f"{gate.source} 的请求": pictures.requests(gate, health.at, zone) for gate in health.gates},
-        "判定": pictures.verdicts(health),
-        "耗时": pictures.durations(health),
+        page_text("Backlog"): pictures.backlog(past, health.at, zone),
+        page_text("result"): pictures.outcomes(past, health.at, zone),
+        **{
+            page_text("Requests to {source}").format(source=gate.source): pictures.requests(gate, health.at, zone)
+            for gate in health.gates
+        },
+        page_text("verdict"): pictures.verdicts(health),
+        page_text("Time spent"): pictures.durations(health),
     }
     # In one value: the UI shows a value of this length only after a click.
     plots = "\n\n".join(as_image(svg, name) for name, svg in drawn.items() if svg)
