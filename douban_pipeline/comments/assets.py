@@ -24,7 +24,7 @@ from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.sweep import sweep
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import as_image
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_plots, shown_table
 
@@ -54,13 +54,20 @@ def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.Material
         columns = GRAPH.compute(numbers, found.read)
     rows = []
     for name, factor in GRAPH.factors.items():
-        row = {"因子": name, "含义": factor.meaning, "来自": "、".join(factor.inputs) or "数据表"}
+        row = {
+            page_text("factor"): name,
+            page_text("meaning"): factor.meaning,
+            page_text("derived from"): "、".join(factor.inputs) or page_text("tables"),
+        }
         column = columns.get(name)
         if column is not None and len(column):
             middle, high = np.quantile(column.astype(np.float64), [0.5, 0.95])
-            row |= {"中位数": f"{middle:.3g}", "95%": f"{high:.3g}"}
+            row |= {page_text("median"): f"{middle:.3g}", "95%": f"{high:.3g}"}
             if factor.kind is ValueKind.FLAG:
-                row |= {"中位数": f"{100 * column.mean():.1f}% 为真", "95%": ""}
+                row |= {
+                    page_text("median"): page_text("{share:.1f}% true").format(share=100 * column.mean()),
+                    "95%": "",
+                }
         rows.append(row)
     metadata: dict[str, dg.MetadataValue] = {
         "factors": dg.MetadataValue.int(len(GRAPH.factors)),
@@ -90,15 +97,17 @@ def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.Materializ
             policies.policies(connection, services.settings.heat_weights)
         except ProblemsError as error:
             shown = "\n".join(f"- {each}" for each in error.problems)
-            raise dg.Failure(f"规则无法应用：\n{shown}", allow_retries=False) from error
+            raise dg.Failure(
+                page_text("The rules cannot be applied:\n{shown}").format(shown=shown), allow_retries=False
+            ) from error
     rows = [
         {
-            "规则": rule.name,
-            "条件": rule.expression,
-            "决策": rule.decision.value,
-            "分数": rule.amount or "",
-            "优先级": rule.priority,
-            "原因": rule.reason,
+            page_text("rule"): rule.name,
+            page_text("condition"): rule.expression,
+            page_text("outcome", "rule"): rule.decision.value,
+            page_text("points"): rule.amount or "",
+            page_text("priority"): rule.priority,
+            page_text("reason", "column"): rule.reason,
         }
         for rule in sorted(rules, key=lambda each: (-each.priority, each.name))
     ]
@@ -152,11 +161,11 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
     slowest = sorted(done, key=lambda each: -sum(each.seconds.values()))[:_SHOWN]
     rows = [
         {
-            "评论区": each.section_id,
-            "评论": each.comments,
-            "写入": each.written,
-            "前十变动": each.moved,
-            "秒": f"{sum(each.seconds.values()):.2f}",
+            page_text("section"): each.section_id,
+            page_text("comment", "column"): each.comments,
+            page_text("written", "count"): each.written,
+            page_text("changes in the first ten"): each.moved,
+            page_text("seconds"): f"{sum(each.seconds.values()):.2f}",
         }
         for each in slowest
     ]
@@ -167,8 +176,8 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
         "scores_written": dg.MetadataValue.int(sum(each.written for each in done)),
         "moved_in_top_ten": dg.MetadataValue.int(sum(each.moved for each in done)),
         "slowest": shown_table(rows),
-        "rules": counts_table("规则", "生效", hits.most_common(), most=_SHOWN),
-        "variants": counts_table("实验组", "评论区", variants.items()),
+        "rules": counts_table(page_text("rule"), page_text("in force"), hits.most_common(), most=_SHOWN),
+        "variants": counts_table(page_text("experiment's arm"), page_text("section"), variants.items()),
     }
     plot = pictures.moves([each.moved for each in done])
     if plot:
@@ -255,7 +264,13 @@ def mac_comment_export(
 def export_metadata(found: CmsExportReport) -> dict[str, dg.MetadataValue]:
     """Return the results of an export as metadata."""
     rows = [
-        {"CMS 评论": row.number, "评论": row.comment_id, "原值": row.old, "新值": row.new, "不写的原因": row.refusal}
+        {
+            page_text("CMS comment"): row.number,
+            page_text("comment", "column"): row.comment_id,
+            page_text("old value"): row.old,
+            page_text("new value"): row.new,
+            page_text("why not written"): row.refusal,
+        }
         for row in found.rows
     ]
     return {
@@ -277,7 +292,12 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
     with reading(services.engine) as connection:
         waiting = moderation.waiting_comments(connection)
     rows = [
-        {"评论": each.comment_id, "评论区": each.section_id, "正文": each.text[:80], "由来": each.refusal}
+        {
+            page_text("comment", "column"): each.comment_id,
+            page_text("section"): each.section_id,
+            page_text("text"): each.text[:80],
+            page_text("origin"): each.refusal,
+        }
         for each in waiting
     ]
     return dg.MaterializeResult(
@@ -307,11 +327,11 @@ def section_titles(
         context.log.warning(found.problem)
     rows = [
         {
-            "评论区": change.section.section_id,
-            "影片": change.section.object_id,
-            "原片名": change.section.title,
-            "新片名": change.title,
-            "豆瓣条目": change.douban_id or "",
+            page_text("section"): change.section.section_id,
+            page_text("video"): change.section.object_id,
+            page_text("old title"): change.section.title,
+            page_text("new title"): change.title,
+            page_text("Douban subject"): change.douban_id or "",
         }
         for change in found.rows
     ]
