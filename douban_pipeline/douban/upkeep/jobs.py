@@ -323,11 +323,15 @@ def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     ]
 
 
+HISTORY_DAYS = 30
+"""Days for which finished runs, closed tasks and ended alerts are kept."""
+
+
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks, ended alerts and TMDB's facts after their retention periods."""
     services.ready()
     now = services.clock.now()
-    before = now - timedelta(days=services.settings.history_days)
+    before = now - timedelta(days=HISTORY_DAYS)
     sooner = {now - timedelta(days=HEALTH_DAYS): HEALTH_TAGS}
     runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run, sooner=sooner)
     deleted = delete_closed(services.engine, services.tables, before, dry_run=config.dry_run)
@@ -338,7 +342,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
 
 _PRUNE_HISTORY = page_text(
     """\
-Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
+Delete Dagster runs with their events, closed tasks and ended alerts older than 30 days.
 
 Dagster itself never deletes its event log (more than 100 KB per run of the chain). Runs of `watch_health`, which
 starts every few minutes, are deleted after two days. The latest run of each asset, or of each shard of one, is

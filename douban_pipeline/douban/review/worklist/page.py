@@ -25,17 +25,14 @@ _SCRIPTS = tuple(f"{name}.js" for name in _NAMES)
 
 
 def sheet_page(sheet: Mapping[str, Any]) -> bytes:
-    """Return the page of the result of `sheet_of` as one file: it makes no requests and runs only its own scripts.
-
-    Posters are loaded from other servers only if the sheet allows it.
-    """
-    policy = policy_of(served=False, pictures="https: http:" if sheet.get("pictures") == "direct" else "")
+    """Return the page of the result of `sheet_of` as one file: it makes no requests and runs only its own scripts."""
+    policy = policy_of(served=False, pictures="")
     return _page(sheet, _SCRIPTS, policy)
 
 
 def served_page(sheet: Mapping[str, Any]) -> tuple[bytes, str]:
     """Return the page of a sheet that the service keeps up to date, and the content security policy to send with it."""
-    policy = policy_of(served=True, pictures="'self' https: http:" if sheet.get("pictures") == "direct" else "'self'")
+    policy = policy_of(served=True, pictures="'self'")
     return _page(sheet, _served_scripts(), policy), policy
 
 

@@ -11,6 +11,7 @@ from dagster._daemon.controller import all_daemons_healthy
 from douban_pipeline.dagster_kit.runs import UNDER_WAY
 from douban_pipeline.douban.partitions import SHARDS_PER_RUN, partition_key
 from douban_pipeline.douban.store.tables import SHARDS
+from douban_pipeline.douban.upkeep.jobs import HISTORY_DAYS
 from douban_pipeline_tests.harness.benchmarks.chain_runs import CHAIN_ASSETS, launch_chain, wait_for_runs
 from douban_pipeline_tests.harness.benchmarks.cloned_runs import clone_runs
 from douban_pipeline_tests.harness.benchmarks.due_batch import due_at_upstream, videos_of_shard
@@ -25,7 +26,7 @@ from douban_pipeline_tests.harness.rig.waiting import wait_for
 
 VIDEOS_PER_SHARD = 16
 OLD_RUNS, YOUNG_RUNS = 300, 50
-"""Copies of a run that are past `history_days`, and that are not."""
+"""Copies of a run that are past `HISTORY_DAYS`, and that are not."""
 _BACKFILL_SECONDS = 1_800.0
 _HEALTHY_SECONDS = 60.0
 
@@ -83,7 +84,7 @@ def _pruned(world: World, stack: DagsterStack, shards: int) -> list[Figure]:
     real = launch_chain(stack, 0, 0)
     wait_for_runs(stack, real)
     now = datetime.now(UTC)
-    old = now - timedelta(days=world.services.settings.history_days + 1)
+    old = now - timedelta(days=HISTORY_DAYS + 1)
     world.say(f"{stack.storage}: {OLD_RUNS} runs past their days are pruned")
     with stack.instance() as instance:
         clones = clone_runs(instance, real, [old - timedelta(minutes=15 * n) for n in range(OLD_RUNS)])

@@ -55,7 +55,7 @@ function words(list, others) {
 
 /** Returns a poster, which is asked for when it comes near; null where none may be shown. */
 function poster(sheet, kind, id, address, title) {
-  const source = sheet.pictures === "service" ? `picture/${kind}/${id}` : sheet.pictures === "direct" ? address : "";
+  const source = sheet.pictures === "service" ? `picture/${kind}/${id}` : "";
   if (!source || (kind !== "subject" && !address)) return null;
   const shown = el("img", kind === "frame" ? "poster frame" : "poster");
   shown.addEventListener("error", () => shown.remove());
