@@ -26,7 +26,7 @@ OWN, ELSEWHERE = "upload/vod/1.jpg", "https://img.example.net/p1.jpg"
         (SITE, "", ""),
         (SERVED, ELSEWHERE, "https://review.example.org/review/picture/video/7"),
         (SERVED, "", ""),
-        (SITE, "javascript:alert(1)", ""),
+        (VideoSite(), "javascript:alert(1)", ""),
     ],
 )
 def test_a_poster_is_the_sites_own_or_the_services(site, stored, poster):

@@ -24,12 +24,6 @@ LINK = ("vod_douban_id", "douban_id_source", "douban_id_locked", "douban_id_conf
 
 
 @pytest.fixture
-def every_day(monkeypatch):
-    """All links get their turn by age on any day."""
-    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 100)
-
-
-@pytest.fixture
 def confirmed(stage):
     """Two links that the pipeline confirmed and synced, their next visits far ahead."""
     scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS)
@@ -62,7 +56,8 @@ def sync_again(scenario, **changed):
     scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now() + timedelta(days=400))
 
 
-def test_what_the_same_rules_confirmed_lately_is_left_alone(confirmed, every_day):
+def test_what_the_same_rules_confirmed_lately_is_left_alone(confirmed, monkeypatch):
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 100)
     report = queued(confirmed)
     assert (report.links, report.queued, report.left.total()) == (2, [], 0)
 
@@ -186,10 +181,11 @@ def test_the_days_allowance_bounds_all_of_them(confirmed, monkeypatch):
     assert queued(confirmed, rule_version="rules-next").queued == []
 
 
-def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(confirmed, every_day):
+def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(confirmed, monkeypatch):
     snapshot = confirmed.library.tables.snapshot
     confirmed.library.execute(sa.delete(snapshot).where(snapshot.c.source == "douban"))
     assert queued(confirmed, rule_version="rules-next").left == {"rules": 2}
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 100)
     [item, other] = queued(confirmed, rule_version="rules-next").queued
     assert (item.found, other.found) == (None, None)
 
