@@ -37,6 +37,7 @@ for name in sys.argv[1:]:
             stated[f"asset {key.to_user_string()} {field}"] = str(value)
         stated[f"group of {key.to_user_string()}"] = node.group_name
         stated[f"partitions of {key.to_user_string()}"] = str(node.partitions_def)
+        assets[key.to_user_string()] = [sorted(node.owners), sorted(node.kinds)]
     for key in graph.asset_check_keys:
         shown[f"check {key.to_user_string()}"] = graph.get_check_spec(key).description
     for job in repository.get_all_jobs():
