@@ -22,7 +22,7 @@ from douban_pipeline.comments.store import search_index
 from douban_pipeline.comments.sweep import sweep
 from douban_pipeline.core.database import reading
 from douban_pipeline.core.errors import ProblemsError
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 
 _SHOWN = 30
@@ -51,13 +51,20 @@ def comment_factors(services: dg.ResourceParam[CommentsServices]) -> dg.Material
         columns = GRAPH.compute(numbers, found.read)
     rows = []
     for name, factor in GRAPH.factors.items():
-        row = {"因子": name, "含义": factor.meaning, "来自": "、".join(factor.inputs) or "数据表"}
+        row = {
+            page_text("factor"): name,
+            page_text("meaning"): factor.meaning,
+            page_text("derived from"): "、".join(factor.inputs) or page_text("tables"),
+        }
         column = columns.get(name)
         if column is not None and len(column):
             middle, high = np.quantile(column.astype(np.float64), [0.5, 0.95])
-            row |= {"中位数": f"{middle:.3g}", "95%": f"{high:.3g}"}
+            row |= {page_text("median"): f"{middle:.3g}", "95%": f"{high:.3g}"}
             if factor.kind is ValueKind.FLAG:
-                row |= {"中位数": f"{100 * column.mean():.1f}% 为真", "95%": ""}
+                row |= {
+                    page_text("median"): page_text("{share:.1f}% true").format(share=100 * column.mean()),
+                    "95%": "",
+                }
         rows.append(row)
     metadata: dict[str, dg.MetadataValue] = {
         "factors": dg.MetadataValue.int(len(GRAPH.factors)),
@@ -87,15 +94,17 @@ def comment_rules(services: dg.ResourceParam[CommentsServices]) -> dg.Materializ
             policies.policies(connection, services.settings.heat_weights)
         except ProblemsError as error:
             shown = "\n".join(f"- {each}" for each in error.problems)
-            raise dg.Failure(f"规则无法应用：\n{shown}", allow_retries=False) from error
+            raise dg.Failure(
+                page_text("The rules cannot be applied:\n{shown}").format(shown=shown), allow_retries=False
+            ) from error
     rows = [
         {
-            "规则": rule.name,
-            "条件": rule.expression,
-            "决策": rule.decision.value,
-            "分数": rule.amount or "",
-            "优先级": rule.priority,
-            "原因": rule.reason,
+            page_text("rule"): rule.name,
+            page_text("condition"): rule.expression,
+            page_text("outcome", "rule"): rule.decision.value,
+            page_text("points"): rule.amount or "",
+            page_text("priority"): rule.priority,
+            page_text("reason", "column"): rule.reason,
         }
         for rule in sorted(rules, key=lambda each: (-each.priority, each.name))
     ]
@@ -149,11 +158,11 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
     slowest = sorted(done, key=lambda each: -sum(each.seconds.values()))[:_SHOWN]
     rows = [
         {
-            "评论区": each.section_id,
-            "评论": each.comments,
-            "写入": each.written,
-            "前十变动": each.moved,
-            "秒": f"{sum(each.seconds.values()):.2f}",
+            page_text("section"): each.section_id,
+            page_text("comment", "column"): each.comments,
+            page_text("written", "count"): each.written,
+            page_text("changes in the first ten"): each.moved,
+            page_text("seconds"): f"{sum(each.seconds.values()):.2f}",
         }
         for each in slowest
     ]
@@ -164,8 +173,8 @@ def sweep_metadata(done: list[ScoredSection], left: int) -> dict[str, dg.Metadat
         "scores_written": dg.MetadataValue.int(sum(each.written for each in done)),
         "moved_in_top_ten": dg.MetadataValue.int(sum(each.moved for each in done)),
         "slowest": shown_table(rows),
-        "rules": counts_table("规则", "生效", hits.most_common(), most=_SHOWN),
-        "variants": counts_table("实验组", "评论区", variants.items()),
+        "rules": counts_table(page_text("rule"), page_text("in force"), hits.most_common(), most=_SHOWN),
+        "variants": counts_table(page_text("experiment's arm"), page_text("section"), variants.items()),
     }
     return metadata
 
@@ -230,7 +239,12 @@ def comment_review_queue(services: dg.ResourceParam[CommentsServices]) -> dg.Mat
     with reading(services.engine) as connection:
         waiting = moderation.waiting_comments(connection)
     rows = [
-        {"评论": each.comment_id, "评论区": each.section_id, "正文": each.text[:80], "由来": each.refusal}
+        {
+            page_text("comment", "column"): each.comment_id,
+            page_text("section"): each.section_id,
+            page_text("text"): each.text[:80],
+            page_text("origin"): each.refusal,
+        }
         for each in waiting
     ]
     return dg.MaterializeResult(

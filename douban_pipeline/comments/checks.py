@@ -12,7 +12,7 @@ _SHOWN: BreachTable[CommentBreach] = BreachTable(
     things="breaches",
     partitions="sections",
     partition_of=lambda breach: str(breach.section_id or "—"),
-    row=lambda breach: {"评论区": breach.section_id or "", "问题": breach.what},
+    row=lambda breach: {page_text("section"): breach.section_id or "", page_text("problem"): breach.what},
 )
 
 _GUARDS = [

@@ -20,7 +20,7 @@ from douban_pipeline.core.errors import NotFound, SourceError, SourceThrottled
 from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.gate_outcomes import THROTTLE_JITTER
 from douban_pipeline.core.gate_types import Outlook
-from douban_pipeline.core.http_answers import Admit, FetchedAnswer, HttpExchange, HttpRequest, Refuse, refuse_status
+from douban_pipeline.core.http_answers import Admit, Call, FetchedAnswer, HttpExchange, HttpRequest, refuse_status
 from douban_pipeline.core.http_transport import MAX_BYTES, Hop, Transport, unusable
 from douban_pipeline.core.payload import DEFAULT_RULES, AnswerRules
 
@@ -120,100 +120,28 @@ class Fetcher:
         """Close the client; no call can be made afterwards. A second call does nothing."""
         self._transport.close()
 
-    def get(
-        self,
-        url: str,
-        params: Mapping[str, str],
-        *,
-        key: str,
-        parser_version: str,
-        parse: Callable[[bytes], T],
-        hints: Mapping[int, str] | None = None,
-        found: Callable[[T], bool] | None = None,
-        known: bool = False,
-        urgent: bool = False,
-        follows: bool = False,
-        archived: bool = True,
-    ) -> FetchedAnswer[T]:
+    def get(self, url: str, params: Mapping[str, str], call: Call[T]) -> FetchedAnswer[T]:
         """Send a GET request; redirects are followed.
 
         Args:
             url: Address; query parameters it already has are kept.
             params: Query parameters to add or replace.
-            key: The request, as the archive's key. Must hold no secret.
-            parser_version: Version of ``parse``, stored with the answer.
-            parse: Turns the raw answer into the value; raises a `SourceError` if it cannot.
-            hints: Text added, for people, to the error of an HTTP status.
-            found: Returns whether the answer found something, for the gate (see `core.gate_evidence`). Without it the
-                answer is not counted there.
-            known: Whether the request is for something that the source is known to have, see `Gate.slot`.
-            urgent: Whether a person waits for the answer, see `Gate.slot`.
-            follows: Whether it ends what earlier calls began, see `Gate.slot`.
-            archived: Whether the answer is stored in the archive.
+            call: What it is for, and how its answer is read.
 
         Raises:
             SourceError: The matching subclass; see `core.errors`.
         """
-        address = self._address(url, params)
-        return self._send(
-            HttpRequest(
-                "GET",
-                address,
-                None,
-                key,
-                parser_version,
-                parse,
-                hints or {},
-                found=found,
-                known=known,
-                urgent=urgent,
-                follows=follows,
-                archived=archived,
-            )
-        )
+        return self._send(call, HttpRequest("GET", self._address(url, params)))
 
-    def post(
-        self,
-        url: str,
-        payload: Mapping[str, Any],
-        *,
-        key: str,
-        parser_version: str,
-        parse: Callable[[bytes], T],
-        hints: Mapping[int, str] | None = None,
-        tokens: int = 0,
-        refuse: Refuse | None = None,
-        tokens_of: Callable[[T], int] | None = None,
-        found: Callable[[T], bool] | None = None,
-        known: bool = False,
-        urgent: bool = False,
-    ) -> FetchedAnswer[T]:
-        """Send a POST request in the same way; redirects are not followed.
-
-        Args:
-            url: Address.
-            payload: Sent as a JSON body.
-            key: As in `get`; names the request, since the body is not stored.
-            parser_version: As in `get`.
-            parse: As in `get`.
-            hints: As in `get`.
-            tokens: Estimate of the tokens that an attempt uses, reserved at the gate.
-            refuse: Called with the archived answer before the general rules about statuses are applied.
-            tokens_of: Returns the tokens used, as reported by the answer. Without it the estimate counts.
-            found: As in `get`.
-            known: As in `get`.
-            urgent: As in `get`.
+    def post(self, url: str, payload: Mapping[str, Any], call: Call[T]) -> FetchedAnswer[T]:
+        """Send ``payload`` as JSON by POST; redirects are not followed.
 
         Raises:
             SourceError: The matching subclass; see `core.errors`.
             ValueError: The payload cannot be encoded as JSON.
         """
         content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
-        address = self._address(url, {})
-        rest = (tokens, refuse, tokens_of, found, known)
-        return self._send(
-            HttpRequest("POST", address, content, key, parser_version, parse, hints or {}, *rest, urgent=urgent)
-        )
+        return self._send(call, HttpRequest("POST", self._address(url, {}), content))
 
     def exchange(
         self,
@@ -230,18 +158,15 @@ class Fetcher:
             url: Address.
             read: Turns the answer into the value, whatever its status; raises a `SourceError` if it cannot. It is
                 called before the general status rules, which apply to every answer for which it raises nothing.
-            key: As in `get`.
-            parser_version: As in `get`.
+            key: See `Call`.
+            parser_version: See `Call`.
             headers: Headers of this request alone; only the requested host gets them.
 
         Raises:
             SourceError: The matching subclass; see `core.errors`.
         """
-        return self._send(
-            HttpRequest(
-                "GET", self._address(url, {}), None, key, parser_version, _nothing, {}, headers=headers, read=read
-            )
-        )
+        call = Call(key=key, parser_version=parser_version, parse=_nothing)
+        return self._send(call, HttpRequest("GET", self._address(url, {}), headers=headers), read)
 
     def log_in(
         self,
@@ -258,37 +183,23 @@ class Fetcher:
             url: Address.
             form: Fields and values.
             read: As in `exchange`.
-            key: As in `get`.
+            key: See `Call`.
             headers: As in `exchange`.
 
         Raises:
             SourceError: The matching subclass; see `core.errors`.
         """
-        content = urlencode(form).encode()
-        kind = "application/x-www-form-urlencoded"
-        address = self._address(url, {})
-        asked = HttpRequest(
-            "POST",
-            address,
-            content,
-            key,
-            "",
-            _nothing,
-            {},
-            headers=headers,
-            content_type=kind,
-            archived=False,
-            read=read,
-        )
-        return self._send(asked).value
+        call = Call(key=key, parser_version="", parse=_nothing, archived=False)
+        content, kind = urlencode(form).encode(), "application/x-www-form-urlencoded"
+        return self._send(call, HttpRequest("POST", self._address(url, {}), content, headers, kind), read).value
 
     def cached(self, key: str, max_age: timedelta | None, parse: Callable[[bytes], T]) -> FetchedAnswer[T] | None:
         """Return the newest good answer in the archive, or None if the source must be called.
 
         Args:
-            key: As in `get`.
+            key: See `Call`.
             max_age: Oldest answer to accept; None accepts none.
-            parse: As in `get`. Answers it refuses are skipped.
+            parse: See `Call`. Answers it refuses are skipped.
 
         Raises:
             NotFound: The newest answer is a `NotFound` younger than ``missing_max_age``.
@@ -323,7 +234,9 @@ class Fetcher:
         except (httpx.InvalidURL, ValueError) as error:
             raise unusable(self.source, error) from None
 
-    def _send(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
+    def _send(
+        self, call: Call[T], request: HttpRequest, read: Callable[[HttpExchange], T] | None = None
+    ) -> FetchedAnswer[T]:
         started = self._clock.now()
         pause, done = 0.0, 0
 
@@ -338,7 +251,7 @@ class Fetcher:
         for attempt in stamina.retry_context(on=pause_after, attempts=self._attempts, timeout=None):
             with attempt:
                 self._clock.sleep(pause)
-                return self._attempt(request)
+                return self._attempt(call, request, read)
         raise AssertionError("unreachable")
 
     def _pause_before_retry(self, error: Exception, retries: int) -> float:
@@ -352,35 +265,37 @@ class Fetcher:
             return error.retry_after * (1 + THROTTLE_JITTER) + self._rng.uniform(0.1, 0.5)
         return self._rng.uniform(*FIRST_PAUSE) * 2**retries
 
-    def _attempt(self, request: HttpRequest[T]) -> FetchedAnswer[T]:
+    def _attempt(
+        self, call: Call[T], request: HttpRequest, read: Callable[[HttpExchange], T] | None
+    ) -> FetchedAnswer[T]:
         with self._gate.slot(
             self.source,
-            tokens=request.tokens,
-            known=request.known,
-            urgent=request.urgent,
-            follows=request.follows,
+            tokens=call.tokens,
+            known=call.known,
+            urgent=call.urgent,
+            follows=call.follows,
             lasts=self._lasts,
-            key=(key := _short(request.key)),
+            key=(key := _short(call.key)),
         ) as slot:
             answer = self._transport.send(request)
             slot.answered = "" if answer.status in _GATEWAY else key
             status, headers, body = answer.status, answer.headers, answer.body
             fetched_at = self._clock.now()
             snapshot_id = 0
-            if self._archive is not None and request.archived:
-                snapshot_id = self._archive.put(self.source, request.key, status, body, request.parser_version)
-            if request.read is not None:
-                value = request.read(answer)
-                refuse_status(answer, self.source, self._rules, request.hints, fetched_at)
+            if self._archive is not None and call.archived:
+                snapshot_id = self._archive.put(self.source, call.key, status, body, call.parser_version)
+            if read is not None:
+                value = read(answer)
+                refuse_status(answer, self.source, self._rules, call.hints, fetched_at)
                 return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
-            if request.refuse is not None:
-                request.refuse(status, headers, body)
-            refuse_status(answer, self.source, self._rules, request.hints, fetched_at)
-            value = request.parse(body)
-            if request.tokens_of is not None:
-                slot.tokens_used = request.tokens_of(value)
-            if request.found is not None:
-                slot.found = request.found(value)
+            if call.refuse is not None:
+                call.refuse(status, headers, body)
+            refuse_status(answer, self.source, self._rules, call.hints, fetched_at)
+            value = call.parse(body)
+            if call.tokens_of is not None:
+                slot.tokens_used = call.tokens_of(value)
+            if call.found is not None:
+                slot.found = call.found(value)
             return FetchedAnswer(value, snapshot_id, fetched_at, from_cache=False)
 
 

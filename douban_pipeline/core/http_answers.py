@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Generic, TypeVar
@@ -57,27 +57,48 @@ class HttpExchange:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HttpRequest(Generic[T]):
-    """A request, and how its answer is read; see `Fetcher.get` and `Fetcher.post`."""
+class HttpRequest:
+    """What is sent."""
 
     method: str
     url: httpx.URL
-    content: bytes | None
+    content: bytes | None = None
+    headers: Mapping[str, str] | None = None
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Call(Generic[T]):
+    """What a call is for, how its answer is read, and what the gate is told of it.
+
+    Attributes:
+        key: The request, as the archive's key. Must hold no secret.
+        parser_version: Version of ``parse``, stored with the answer.
+        parse: Turns the raw answer into the value; raises a `SourceError` if it cannot.
+        hints: Text added, for people, to the error of an HTTP status.
+        refuse: Called with the archived answer before the general rules about statuses are applied.
+        tokens: Estimate of the tokens that an attempt uses, reserved at the gate.
+        tokens_of: Returns the tokens used, as reported by the answer. Without it the estimate counts.
+        found: Returns whether the answer found something, for the gate (see `core.gate_evidence`). Without it the
+            answer is not counted there.
+        known: Whether the request is for something that the source is known to have, see `Gate.slot`.
+        urgent: Whether a person waits for the answer, see `Gate.slot`.
+        follows: Whether it ends what earlier calls began, see `Gate.slot`.
+        archived: Whether the answer is stored in the archive.
+    """
+
     key: str
     parser_version: str
     parse: Callable[[bytes], T]
-    hints: Mapping[int, str]
-    tokens: int = 0
+    hints: Mapping[int, str] = field(default_factory=dict)
     refuse: Refuse | None = None
+    tokens: int = 0
     tokens_of: Callable[[T], int] | None = None
     found: Callable[[T], bool] | None = None
     known: bool = False
-    headers: Mapping[str, str] | None = None
-    content_type: str = "application/json"
-    archived: bool = True
-    read: Callable[[HttpExchange], T] | None = None
     urgent: bool = False
     follows: bool = False
+    archived: bool = True
 
 
 def retry_after(value: str, now: datetime) -> float | None:

@@ -86,7 +86,7 @@ class Transport:
         """Close all connections; a second call does nothing."""
         self._client.close()
 
-    def send(self, request: HttpRequest[Any]) -> HttpExchange:
+    def send(self, request: HttpRequest) -> HttpExchange:
         """Send a request once and return the answer, whatever its status; redirects of a GET are followed.
 
         Raises:
@@ -123,7 +123,7 @@ class Transport:
             return nullcontext()
         return self._hop(target)
 
-    def _call(self, request: HttpRequest[Any], url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
+    def _call(self, request: HttpRequest, url: httpx.URL, deadline: Deadline) -> tuple[int, httpx.Headers, bytes]:
         # A redirect may lead to any host; our headers are meant for the requested host alone.
         headers = {} if _origin(url) != _origin(request.url) else {**self._headers, **(request.headers or {})}
         if request.content is not None:

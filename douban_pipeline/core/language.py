@@ -7,10 +7,9 @@ terminal follows its locale. ``make messages`` keeps the catalogue in step with 
 
 from __future__ import annotations
 
+import gettext
 import inspect
-import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,10 +22,8 @@ from douban_pipeline.core.environment import BASE_PREFIX, environment
 
 Language = Literal["zh", "en"]
 VARIABLE = f"{BASE_PREFIX}LANGUAGE"
-CATALOGUE = Path(__file__).parents[1] / "locale/zh_CN/LC_MESSAGES/douban_pipeline.po"
-"""The Chinese texts by the English ones. It is read as it is: no build step can be forgotten."""
-_FIELD = re.compile(r'^(msgctxt|msgid|msgstr) ((?:"(?:[^"\\]|\\.)*"\s*)+)', re.MULTILINE)
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+LOCALES = Path(__file__).parents[1] / "locale"
+"""Where the compiled catalogue stands beside its source; both are committed, and ``make messages`` writes both."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -115,22 +112,12 @@ def page_docstring(function: F) -> F:
 
 def translated(message: str, wanted: Language, context: str = "") -> str:
     """Return a text in a language; what the catalogue does not have stays English."""
-    return message if wanted == "en" else catalogue().get((context, message), message)
+    if wanted == "en" or not message:  # the catalogue's header is what it has for an empty text
+        return message
+    return catalogue().pgettext(context, message) if context else catalogue().gettext(message)
 
 
 @cache
-def catalogue() -> Mapping[tuple[str, str], str]:
-    """Return the Chinese texts by context and English text."""
-    texts: dict[tuple[str, str], str] = {}
-    context = message = ""
-    for name, strings in _FIELD.findall(CATALOGUE.read_text(encoding="utf-8")):
-        text = "".join(map(json.loads, _QUOTED.findall(strings)))
-        if name == "msgctxt":
-            context = text
-        elif name == "msgid":
-            message = text
-        else:
-            texts[context, message] = text
-            context = ""
-    texts.pop(("", ""), None)  # the file's header
-    return texts
+def catalogue() -> gettext.NullTranslations:
+    """Return the Chinese texts by the English ones."""
+    return gettext.translation("douban_pipeline", LOCALES, ["zh_CN"])

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.llm_answers import SOURCE, ModelAnswerUnusable, ModelRefused, ModelUsage, Reader
 
 __all__ = ["SOURCE", "Completion", "LanguageModel", "ModelAnswerUnusable", "ModelRefused", "ModelUsage", "headers"]
@@ -148,12 +149,14 @@ class LanguageModel:
         fetched = self._fetcher.cached(key, max_age, reader.parse) or self._fetcher.post(
             self._url,
             request,
-            key=key,
-            parser_version=PARSER_VERSION,
-            parse=reader.parse,
-            tokens=estimate,
-            refuse=reader.refuse,
-            tokens_of=lambda answer: answer.usage.tokens or estimate,
+            Call(
+                key=key,
+                parser_version=PARSER_VERSION,
+                parse=reader.parse,
+                tokens=estimate,
+                refuse=reader.refuse,
+                tokens_of=lambda answer: answer.usage.tokens or estimate,
+            ),
         )
         usage = fetched.value.usage
         return Completion(

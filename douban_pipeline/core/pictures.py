@@ -126,7 +126,7 @@ class KeptPictures:
 
     def _fetch(self, address: str) -> Picture:
         try:
-            request = HttpRequest("GET", httpx.URL(address), None, "", "", bytes, {})
+            request = HttpRequest("GET", httpx.URL(address))
             answer = self._transport.send(request)
         except (httpx.InvalidURL, SourceError) as error:
             raise NoPicture(f"海报无法取得（{type(error).__name__}）") from error

@@ -126,12 +126,12 @@ def _as_found(found: Iterable[B] | GuardResult[B]) -> GuardResult[B]:
 
 def _result(asset: dg.AssetKey, guard: Guard[B], found: GuardResult[B], shown: BreachTable[B]) -> dg.AssetCheckResult:
     count = len(found.breaches)
-    mended = "，已改正" if guard.mend is not None else ""
+    mended = page_text("; they are mended") if guard.mend is not None else ""
     return dg.AssetCheckResult(
         asset_key=asset,
         check_name=guard.name,
         passed=not count,
         severity=dg.AssetCheckSeverity.ERROR if found.stops else dg.AssetCheckSeverity.WARN,
-        description=f"{count} 处不符合{mended}" if count else "",
+        description=page_text("{count} violations{mended}").format(count=count, mended=mended) if count else "",
         metadata=shown.metadata(found.breaches),
     )

@@ -59,7 +59,7 @@ class Filled:
         """Return why a value is refused; empty if it is not."""
         if (self.if_written and dry_run) or (value.strip() if isinstance(value, str) else value):
             return ""
-        return f"{place}: 不能为空，{self.remedy}"
+        return page_text("{place}: must not be empty. {remedy}").format(place=place, remedy=self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,16 @@ class AtLeast:
         del dry_run
         given = value if isinstance(value, list) else [value]
         wrong = next((each for each in given if isinstance(each, int) and each < self.least), None)
-        return "" if wrong is None else f"{place}: 至少为 {self.least}，现为 {wrong}，{self.remedy}"
+        return (
+            ""
+            if wrong is None
+            else page_text("{place}: must be at least {least}, not {wrong}. {remedy}").format(
+                place=place, least=self.least, wrong=wrong, remedy=self.remedy
+            )
+        )
 
 
-PersonName = Annotated[str, Filled("请填写你的名字")]
+PersonName = Annotated[str, Filled(page_text("Write your name."))]
 """A field for the name of the person who launches."""
 
 
@@ -98,7 +104,11 @@ def _problems(config: dg.Config, place: str, *, dry_run: bool) -> Iterator[str]:
         yield from filter(None, (mark.problem(f"{place}{name}", value, dry_run=dry_run) for mark in marks))
         for number, each in enumerate(value if isinstance(value, list) else (), start=1):
             if isinstance(each, dg.Config):
-                yield from _problems(each, f"{place}{name} 第 {number} 条 ", dry_run=dry_run)
+                yield from _problems(
+                    each,
+                    page_text("{place}{name}, number {number}, ").format(place=place, name=name, number=number),
+                    dry_run=dry_run,
+                )
 
 
 def person_job(
@@ -344,7 +354,10 @@ def refuse_environment(context: dg.OpExecutionContext) -> None:
 
     asked = names(dict(context.run.run_config))
     if asked:
-        raise dg.Failure(f"配置中不得引用环境变量：{', '.join(asked)}", allow_retries=False)
+        raise dg.Failure(
+            page_text("A config must not refer to environment variables: {names}").format(names=", ".join(asked)),
+            allow_retries=False,
+        )
 
 
 def location_of(run: dg.DagsterRun | None) -> str:

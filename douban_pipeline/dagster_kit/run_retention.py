@@ -46,7 +46,7 @@ def prune_job(
         writes=writes,
         when=when or page_text("By itself every night; by hand when the disk is short."),
         examples={"": {"dry_run": False}},
-        nothing_done="未清理",
+        nothing_done=page_text("Nothing was pruned"),
         location=location,
         tags=tags,
     )

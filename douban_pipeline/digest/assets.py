@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.dagster_kit.runs import BACKFILL_ID_TAG
 from douban_pipeline.digest import wording
@@ -140,7 +140,9 @@ def assets_for(partitions: dg.MultiPartitionsDefinition) -> list[dg.AssetsDefini
             metadata={
                 **{name: value for name, value in report.counters().items() if isinstance(value, int)},
                 "calls_ended": report.ended or "—",
-                "problems": counts_table("原因", "篇数", report.problems.most_common()),
+                "problems": counts_table(
+                    page_text("reason", "column"), page_text("articles"), report.problems.most_common()
+                ),
                 "model": services.settings.deepseek_model,
                 "wire_model": services.wire_model,
                 "rubric": f"{services.rubric.hash[:12]} ({services.rubric.origin})",

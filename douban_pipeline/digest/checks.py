@@ -13,7 +13,11 @@ _SHOWN: BreachTable[DigestBreach] = BreachTable(
     things="problems",
     partitions="days",
     partition_of=lambda breach: breach.day or "—",
-    row=lambda breach: {"日期": breach.day, "对象": breach.what, "问题": breach.problem},
+    row=lambda breach: {
+        page_text("date"): breach.day,
+        page_text("object"): breach.what,
+        page_text("problem"): breach.problem,
+    },
 )
 
 _ARTICLE_GUARDS = [

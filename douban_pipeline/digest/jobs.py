@@ -64,7 +64,14 @@ def watch_reports(
         said = "is there" if each.was_there else f"was missing: {each.messages} messages made"
         context.log.info(f"the report of {each.day} {said}")
     made = [each for each in found if not each.was_there]
-    rows = [{"日期": each.day, "标题": each.made.title if each.made else "", "消息": each.messages} for each in made]
+    rows = [
+        {
+            page_text("date"): each.day,
+            page_text("title", "column"): each.made.title if each.made else "",
+            page_text("message"): each.messages,
+        }
+        for each in made
+    ]
     undelivered, alerts = alert_undelivered(services)
     for breach in undelivered:
         context.log.warning(f"the report of {breach.day} reached nobody; {breach.problem}")
@@ -89,7 +96,7 @@ watch_digest = person_job(
     ),
     when=page_text("By itself after the report's slot, and when its run failed."),
     examples={"": {"grace_minutes": 30, "reason": "22:00 时段的运行失败"}},
-    nothing_done="未检查日报",
+    nothing_done=page_text("The daily report was not checked"),
     location=LOCATION,
     tags=tags_of("digest_watch"),
 )
@@ -114,7 +121,11 @@ def reanalyse(
     )
     with reading(services.engine) as connection:
         rows = [
-            {"编号": each.content_item_id, "公众号": each.mp_name, "标题": each.title}
+            {
+                page_text("id", "article"): each.content_item_id,
+                page_text("account"): each.mp_name,
+                page_text("title", "column"): each.title,
+            }
             for each in items.chosen(connection, chosen)
         ]
     context.add_output_metadata({"dry_run": config.dry_run, "articles": run_table(rows, most=100)})
@@ -138,7 +149,7 @@ reanalyse_articles = person_job(
         "几篇文章": {"dry_run": False, "articles": [1, 2]},
         "一天里用旧标准分析的": {"dry_run": False, "days": ["2026-11-20"], "only_other_rubric": True},
     },
-    nothing_done="没有重新分析",
+    nothing_done=page_text("Nothing was analysed again"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -174,7 +185,7 @@ rebuild_report = person_job(
     writes=page_text("The report of the day. A dry run (the default) writes nothing."),
     when=page_text("After articles of the day were analysed again."),
     examples={"": {"dry_run": False, "day": "2026-11-20"}},
-    nothing_done="没有重新生成",
+    nothing_done=page_text("Nothing was generated again"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -206,7 +217,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
-        raise ProblemsError([f"“{text[:30]}” 不是日期，请写成 2026-11-20"]) from None
+        raise ProblemsError([page_text("“{day}” is no date; write it as 2026-11-20").format(day=text[:30])]) from None
 
 
 jobs: list[Any] = [slot_job, check_job, watch_digest, reanalyse_articles, rebuild_report, prune_digest]

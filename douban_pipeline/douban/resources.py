@@ -35,10 +35,12 @@ PERSON_TAGS = person_tags(SYSTEM)
 OVERRIDE = page_text("Write although the row is locked; refused otherwise.")
 """Description of a field that all jobs share in which people decide what is written."""
 
-_NO_VIDEO = "影片的编号在 mac_vod.vod_id"
+_NO_VIDEO = page_text("A video's id is in mac_vod.vod_id.")
 VideoId = Annotated[int, AtLeast(1, _NO_VIDEO)]
 VideoIds = Annotated[list[int], AtLeast(1, _NO_VIDEO)]
-SomeVideoIds = Annotated[list[int], AtLeast(1, _NO_VIDEO), Filled("请填写影片的编号（mac_vod.vod_id）")]
+SomeVideoIds = Annotated[
+    list[int], AtLeast(1, _NO_VIDEO), Filled(page_text("Write the ids of videos (mac_vod.vod_id)."))
+]
 """Fields of jobs' configs for videos: one, any number, and at least one."""
 
 

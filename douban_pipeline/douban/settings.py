@@ -59,13 +59,6 @@ class Settings(SiteSettings, SourceSettings):
     review_score: float = Field(70.0, ge=0, le=100, description="Minimum score of a match that goes to review.")
     lead_score: float = Field(8.0, ge=0, le=100, description="Minimum lead over the best candidate of another work.")
 
-    recheck_percent: float = Field(
-        0.2,
-        ge=0,
-        le=100,
-        description="Percentage of confirmed, unlocked links that are searched for and judged again each day.",
-    )
-
     batch_size: int = Field(50, ge=1, le=2000, description="Videos of a shard that one run processes.")
     run_seconds: int = Field(240, ge=10, le=1500, description="Seconds after which a run starts no further videos.")
     max_due_wait_minutes: int = Field(
@@ -82,8 +75,6 @@ class Settings(SiteSettings, SourceSettings):
         description="Days between visits of a video, by its maximum age in days.",
     )
 
-    history_days: int = Field(30, ge=1, le=3650, description="Days for which finished runs and tasks are kept.")
-
     ui_url: HttpAddress = Field("http://127.0.0.1:3000", description="Address of Dagster's UI, for links on pages.")
     graphql_url: HttpAddress = Field(
         "http://127.0.0.1:3000/graphql",
@@ -92,9 +83,6 @@ class Settings(SiteSettings, SourceSettings):
     site_player: str = Field(
         "/index.php/vod/play/id/{id}/sid/1/nid/1.html",
         description="Path of a video's player on the site; {id} is its vod_id.",
-    )
-    direct_posters: bool = Field(
-        False, description="Whether reviewers' browsers load posters from their source instead of through the service."
     )
     bulk_unlockers: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Reviewers who may unlock many ids or synopses at once; empty means nobody."

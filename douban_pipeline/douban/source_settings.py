@@ -117,9 +117,6 @@ class SourceSettings(AlertSettings, CategorySettings, ModelSettings, PublicSetti
     search_concurrency: int = Field(
         0, ge=0, le=64, description="Concurrent requests, over all processes; 0: as many as the rate needs."
     )
-    videos_at_once: int = Field(
-        0, ge=0, le=128, description="Videos that a run processes concurrently; 0: as many as the sources' rates need."
-    )
     back_off_minutes: Annotated[tuple[float, ...], NoDecode] = Field(
         (10.0, 30.0, 120.0, 360.0, 1440.0),
         description="Minutes a video waits after its first, second … consecutive failure; the last one repeats.",
@@ -285,7 +282,7 @@ class SourceSettings(AlertSettings, CategorySettings, ModelSettings, PublicSetti
     @property
     def videos_in_work(self) -> int:
         """Number of videos that a run processes at once."""
-        return self.videos_at_once or videos_at_once(self.search_at_once, self.douban_at_once)
+        return videos_at_once(self.search_at_once, self.douban_at_once)
 
     @property
     def search_cache_age(self) -> timedelta:

@@ -5,7 +5,7 @@ from datetime import datetime
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.language import page_docstring, read_in
+from douban_pipeline.core.language import page_docstring, page_text, read_in
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
 from douban_pipeline.feeds import wording
 from douban_pipeline.feeds.alerts import report_causes
@@ -36,8 +36,8 @@ def poll_metadata(report: PollReport) -> dict[str, dg.MetadataValue]:
     }
     return {
         **{name: dg.MetadataValue.int(value) for name, value in numbers.items()},
-        "hosts": counts_table("主机", "抓取", report.hosts.most_common(), most=_SHOWN),
-        "problems": counts_table("问题", "来源", report.problems.most_common(), most=_SHOWN),
+        "hosts": counts_table(page_text("host"), page_text("polls", "count"), report.hosts.most_common(), most=_SHOWN),
+        "problems": counts_table(page_text("problem"), page_text("source"), report.problems.most_common(), most=_SHOWN),
     }
 
 
@@ -88,10 +88,10 @@ def feed_entries(services: dg.ResourceParam[FeedsServices]) -> dg.MaterializeRes
         newest = entries.newest_of_all(connection, _SHOWN)
     rows = [
         {
-            "发布": wording.moment_text(row.published_at, zone) if row.dated else "—",
-            "来源": row.source_title or row.source_id,
-            "标题": row.title,
-            "发现": wording.moment_text(row.found_at, zone),
+            page_text("published"): wording.moment_text(row.published_at, zone) if row.dated else "—",
+            page_text("source"): row.source_title or row.source_id,
+            page_text("title", "column"): row.title,
+            page_text("found at"): wording.moment_text(row.found_at, zone),
         }
         for row in newest
     ]
@@ -116,10 +116,10 @@ def feed_cadence(context: dg.AssetExecutionContext, services: dg.ResourceParam[F
         "sources": dg.MetadataValue.int(report.sources),
         "changed": dg.MetadataValue.int(report.changed),
         "mended_clocks": dg.MetadataValue.int(report.mended),
-        "cadences": counts_table("节奏", "来源", sorted(report.cadences.items())),
+        "cadences": counts_table(page_text("cadence"), page_text("source"), sorted(report.cadences.items())),
         "origins": counts_table(
-            "节奏来自",
-            "来源",
+            page_text("cadence from"),
+            page_text("source"),
             ((wording.ORIGINS.get(name, name), count) for name, count in sorted(report.origins.items())),
         ),
     }

@@ -12,7 +12,11 @@ _SHOWN: BreachTable[FeedBreach] = BreachTable(
     things="sources",
     partitions="hosts",
     partition_of=lambda breach: breach.host or "—",
-    row=lambda breach: {"主机": breach.host, "来源": breach.source, "问题": breach.what},
+    row=lambda breach: {
+        page_text("host"): breach.host,
+        page_text("source"): breach.source,
+        page_text("problem"): breach.what,
+    },
 )
 
 _POLL_GUARDS = [

@@ -85,7 +85,7 @@ def store_sources(
 def _show_following(context: dg.OpExecutionContext, report: FollowReport, *, dry_run: bool) -> None:
     counts = f"{len(report.added)} added, {len(report.edited)} edited, {len(report.known)} known without changes"
     context.log.info(f"{'dry run: ' if dry_run else ''}{counts}")
-    parts = {"新增": report.added, "修改": report.edited, "已有": report.known}
+    parts = {page_text("added"): report.added, page_text("changed"): report.edited, page_text("known"): report.known}
     rows = [{"": what, **_shown(each)} for what, found in parts.items() for each in found]
     for refusal in report.refused:
         context.log.warning(refusal)
@@ -103,7 +103,12 @@ def _show_following(context: dg.OpExecutionContext, report: FollowReport, *, dry
 
 def _shown(source: Source) -> dict[str, str]:
     kind = wording.KINDS[source.kind.value]
-    return {"种类": kind, "名称": source.title, "地址": source.url, "手动节奏": source.manual_cadence}
+    return {
+        page_text("kind", "source"): kind,
+        page_text("name"): source.title,
+        page_text("address"): source.url,
+        page_text("cadence by hand"): source.manual_cadence,
+    }
 
 
 _FOLLOW = page_text(
@@ -147,7 +152,7 @@ follow_sources = person_job(
             ]
         },
     },
-    nothing_done="未改动任何来源",
+    nothing_done=page_text("No source was changed"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -168,7 +173,7 @@ def change_states(
     """Pause or resume sources."""
     services.ready()
     if not config.resume and not config.reason.strip():
-        raise ProblemsError(["暂停需要写明原因（reason）"])
+        raise ProblemsError([page_text("Write the reason for the pause (reason)")])
     found = subscriptions.set_paused(
         services, config.sources, paused=not config.resume, reason=config.reason.strip(), dry_run=config.dry_run
     )
@@ -200,7 +205,7 @@ pause_sources = person_job(
     writes=page_text("The state of sources in `feed_source`. A dry run (the default) only checks them."),
     when=page_text("When a source is being rebuilt, sends rubbish, or is there again."),
     examples={"": {"dry_run": False, "sources": ["示例"], "reason": "改版中，下周再看"}},
-    nothing_done="未改动任何来源",
+    nothing_done=page_text("No source was changed"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -254,7 +259,7 @@ poll_sources_now = person_job(
     ),
     when=page_text("When you do not want to wait for a source's next poll, such as after its address was mended."),
     examples={"": {"dry_run": False, "sources": ["示例"]}},
-    nothing_done="没有抓取",
+    nothing_done=page_text("Nothing was polled"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -293,7 +298,7 @@ Fields
 
 _OPML_EXAMPLE = """\
 <opml version="2.0"><body>
-<outline type="rss" text="示例" xmlUrl="https://example.com/feed.xml"/>
+<outline type="rss" text="Example" xmlUrl="https://example.com/feed.xml"/>
 </body></opml>
 """
 
@@ -306,7 +311,7 @@ import_opml = person_job(
     ),
     when=page_text("When you move from another feed reader."),
     examples={"": {"dry_run": False, "opml": _OPML_EXAMPLE}},
-    nothing_done="未导入任何来源",
+    nothing_done=page_text("No source was imported"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )

@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.errors import SourceError
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.tmdb_attribution import attribution_markdown
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
@@ -66,7 +66,10 @@ def tmdb_changes(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
         try:
             found = note_changes(services, client, day)
         except SourceError as error:
-            raise dg.Failure(f"TMDB 没有说 {day} 有哪些变化：{error}", allow_retries=False) from error
+            raise dg.Failure(
+                page_text("TMDB did not say what changed on {day}: {error}").format(day=day, error=error),
+                allow_retries=False,
+            ) from error
     numbers = {f"{entity.value}_ids": ids for entity, (ids, _) in found.items()}
     return dg.MaterializeResult(
         data_version=TABLES,
@@ -98,7 +101,12 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
         context.log.warning(f"ended early: {report.ended}")
     doubtful = services.store.run(lambda connection: links.waiting(connection, _MOST_FAILED))
     rows = [
-        {"视频": row["vod_id"], "片名": row["title"], "候选": _candidates(row), "原因": row["reason"]}
+        {
+            page_text("video", "table"): row["vod_id"],
+            page_text("title", "video"): row["title"],
+            page_text("candidate"): _candidates(row),
+            page_text("reason", "column"): row["reason"],
+        }
         for row in doubtful
     ]
     return dg.MaterializeResult(
@@ -117,7 +125,7 @@ def tmdb_matches(context: dg.AssetExecutionContext, services: dg.ResourceParam[T
 def _candidates(row: dict[str, Any]) -> str:
     return "；".join(
         f"{each['media_type']}/{each['tmdb_id']} "
-        + (f"{each['title']}（{each['year'] or '?'}）" if "title" in each else "（资料已过期）")
+        + (f"{each['title']}（{each['year'] or '?'}）" if "title" in each else page_text(" (out of date)"))
         + f"{each['score']}"
         for each in row["candidates"] or ()
     )
@@ -150,7 +158,9 @@ def tmdb_entities(context: dg.AssetExecutionContext, services: dg.ResourceParam[
         report = refresh(services, client, most=ENTITIES_PER_RUN, on_batch=say)
     if report.ended:
         context.log.warning(f"ended early: {report.ended}")
-    failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
+    failed = [
+        {page_text("entity"): str(key), page_text("reason", "column"): reason} for key, reason in report.failed.items()
+    ]
     return dg.MaterializeResult(
         data_version=TABLES,
         metadata={
@@ -229,7 +239,9 @@ def tmdb_graph(context: dg.AssetExecutionContext, services: dg.ResourceParam[Tmd
         down = f"{error}"[:300]
         context.log.warning(f"the graph does not answer: {down}")
     counts = services.store.run(outbox.counts)
-    failed = [{"实体": str(key), "原因": reason} for key, reason in report.failed.items()]
+    failed = [
+        {page_text("entity"): str(key), page_text("reason", "column"): reason} for key, reason in report.failed.items()
+    ]
     dead = services.store.run(outbox.dead)
     return dg.MaterializeResult(
         data_version=TABLES,

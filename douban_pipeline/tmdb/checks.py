@@ -10,7 +10,7 @@ _SHOWN: BreachTable[TmdbBreach] = BreachTable(
     things="problems",
     partitions="of",
     partition_of=lambda breach: breach.what.split("/")[0],
-    row=lambda breach: {"对象": breach.what, "问题": breach.problem},
+    row=lambda breach: {page_text("object"): breach.what, page_text("problem"): breach.problem},
 )
 
 _ENTITY_GUARDS = [

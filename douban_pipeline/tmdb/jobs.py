@@ -150,11 +150,13 @@ def forget(context: dg.OpExecutionContext, config: ForgetConfig, services: dg.Re
     """Delete the questions of a user or a conversation."""
     services.ready()
     if bool(config.user_id) == bool(config.conversation_id):
-        raise ProblemsError(["请填写 user_id 或 conversation_id 其中一项"])
+        raise ProblemsError([page_text("Write either user_id or conversation_id.")])
     try:
         conversation = UUID(config.conversation_id) if config.conversation_id else None
     except ValueError:
-        raise ProblemsError([f"conversation_id：“{config.conversation_id[:40]}” 不是 UUID"]) from None
+        raise ProblemsError(
+            [page_text("conversation_id: “{given}” is no UUID").format(given=config.conversation_id[:40])]
+        ) from None
     store = services.store
     if config.dry_run:
         count = store.run(lambda connection: count_of(connection, config.user_id or None, conversation))
@@ -191,7 +193,7 @@ forget_user = person_job(
         "一位用户": {"dry_run": False, "user_id": "user123"},
         "一个会话": {"dry_run": False, "conversation_id": "0e3a2c52-6a7e-4f0a-9d0e-3a1d5a2b7c11"},
     },
-    nothing_done="没有删除任何提问",
+    nothing_done=page_text("No question was deleted"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -200,9 +202,11 @@ forget_user = person_job(
 class LinkChoice(LaunchpadConfig):
     """TMDB's title of one video."""
 
-    vod_id: Annotated[int, AtLeast(1, "影片的编号在 mac_vod.vod_id")] = Field(description=page_text("The video."))
+    vod_id: Annotated[int, AtLeast(1, page_text("A video's id is in mac_vod.vod_id."))] = Field(
+        description=page_text("The video.")
+    )
     media_type: Literal["movie", "tv"] = Field("movie", description=page_text("Film or series."))
-    tmdb_id: Annotated[int, AtLeast(0, "TMDB 没有的请写 0")] = Field(
+    tmdb_id: Annotated[int, AtLeast(0, page_text("Write 0 for what TMDB does not have."))] = Field(
         0, description=page_text("0: TMDB does not have it.")
     )
 
@@ -213,7 +217,7 @@ class DecideConfig(LaunchpadConfig):
     dry_run: bool = Field(True, description=page_text("true: only check; false: store them."))
     reviewer: PersonName = Field("", description=page_text("Name of the reviewer."))
     note: str = Field("", description=page_text("Reason."))
-    decisions: Annotated[list[LinkChoice], Filled("请至少写明一部影片")] = Field(
+    decisions: Annotated[list[LinkChoice], Filled(page_text("Write at least one video."))] = Field(
         default_factory=list, description=page_text("One decision per video.")
     )
 
@@ -263,7 +267,7 @@ decide_tmdb_matches = person_job(
             "decisions": [LinkChoice(vod_id=13, media_type="movie", tmdb_id=0)],
         },
     },
-    nothing_done="没有保存任何决定",
+    nothing_done=page_text("No decision was recorded"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -300,7 +304,7 @@ requeue_outbox = person_job(
     writes=page_text("Makes rows of the outbox due again. A dry run (the default) only lists them."),
     when=page_text("When the check says that changes were put aside, and their cause is removed."),
     examples={"": {"dry_run": False}},
-    nothing_done="没有重新排队",
+    nothing_done=page_text("Nothing was queued again"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )
@@ -347,7 +351,7 @@ rebuild_tmdb_graph = person_job(
     writes=page_text("The whole graph, anew. A dry run (the default) only counts the answers."),
     when=page_text("When graph and store disagree, or the graph was lost."),
     examples={"": {"dry_run": False}},
-    nothing_done="没有重建图",
+    nothing_done=page_text("The graph was not rebuilt"),
     location=LOCATION,
     tags={**PERSON_TAGS, "dagster/max_runtime": "86400"},
 )

@@ -12,6 +12,7 @@ from douban_pipeline.core.archive import Archive
 from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.douban.store.tables import own_tables
 
 FIRST = 90_000_100
@@ -43,7 +44,7 @@ def work(url: str, clock: Any, upstream_url: str, worker: int, until: datetime, 
         try:
             while clock.now() < until:
                 asked = {"id": str(FIRST + worker)}
-                fetcher.get(upstream_url, asked, key=asked["id"], parser_version="1", parse=slow)
+                fetcher.get(upstream_url, asked, Call(key=asked["id"], parser_version="1", parse=slow))
         finally:
             clock.leave()
     engine.dispose()

@@ -15,6 +15,7 @@ from sqlalchemy import event, func, select
 from douban_pipeline.core import archive as archive_module
 from douban_pipeline.core.archive import LONGEST_CACHE, ArchiveError, ArchiveSize
 from douban_pipeline.core.errors import NotFound
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Source
 
@@ -177,7 +178,7 @@ def test_an_answer_that_cannot_be_kept_is_not_the_fault_of_its_source(any_house:
     source.says({"answer": 42})
     with failing_insert(any_house), pytest.raises(ArchiveError):
         any_house.fetcher().get(
-            source.url, {}, key="k", parser_version="v", parse=lambda body: read_json("douban", body)
+            source.url, {}, Call(key="k", parser_version="v", parse=lambda body: read_json("douban", body))
         )
     status = any_house.status()
     assert (status.granted, status.failures, status.in_use) == (1, 0, 0)

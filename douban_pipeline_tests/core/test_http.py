@@ -27,6 +27,7 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import ON_THE_WAY, GateState
 from douban_pipeline.core.http import FetchedAnswer, Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.payload import AnswerRules, read_json
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
@@ -40,7 +41,7 @@ def parse(body: bytes) -> Any:
 
 
 def get(fetcher: Fetcher, url: str, **params: str) -> FetchedAnswer[Any]:
-    return fetcher.get(url, params or {"id": "1"}, key="k", parser_version="v1", parse=parse)
+    return fetcher.get(url, params or {"id": "1"}, Call(key="k", parser_version="v1", parse=parse))
 
 
 def refused(fetcher: Fetcher, url: str) -> SourceError:
@@ -324,7 +325,7 @@ def test_the_gate_is_told_how_long_the_source_may_be_answering(
 
     source.says(GOOD)
     with house.fetcher(timeout=5, deadline=7, keep_alive=keep_alive) as fetcher:
-        fetcher.get(source.url, {}, key="k", parser_version="v1", parse=look)
+        fetcher.get(source.url, {}, Call(key="k", parser_version="v1", parse=look))
     [call] = stored
     assert call["answered_by"] == (START + timedelta(seconds=seconds) + ON_THE_WAY).isoformat()
 
@@ -384,7 +385,7 @@ def test_a_hint_helps_people(house: House, source: Source) -> None:
     source.says(Say(status=403))
     with pytest.raises(SourceWall, match="settings"):
         house.fetcher().get(
-            source.url, {}, key="k", parser_version="v", parse=parse, hints={403: "look at the settings"}
+            source.url, {}, Call(key="k", parser_version="v", parse=parse, hints={403: "look at the settings"})
         )
 
 

@@ -20,6 +20,7 @@ from douban_pipeline.core.database import open_engine
 from douban_pipeline.core.errors import GateClosed, SourceError
 from douban_pipeline.core.gate import Gate
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.douban.sources.douban_php import parse_subject
 from douban_pipeline.douban.sources.errors import RULES
 from douban_pipeline.douban.store.tables import own_tables
@@ -128,9 +129,7 @@ class Load:
                         fetcher.get(
                             self.upstream.douban_url,
                             {"id": str(wanted)},
-                            key=str(wanted),
-                            parser_version="1",
-                            parse=lambda body: parse_subject(body, wanted),
+                            Call(key=str(wanted), parser_version="1", parse=lambda body: parse_subject(body, wanted)),
                         )
                     except GateClosed as error:
                         self._closed()

@@ -22,6 +22,7 @@ from douban_pipeline.core.errors import (
 )
 from douban_pipeline.core.gate_rules import GateState
 from douban_pipeline.core.http import FetchedAnswer, Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.payload import read_json
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scripted_source import House, Say, Source
@@ -37,7 +38,7 @@ def parse(body: bytes) -> Any:
 
 
 def post(fetcher: Fetcher, url: str, payload: dict[str, Any] = PAYLOAD, **options: Any) -> FetchedAnswer[Any]:
-    return fetcher.post(url, payload, key="search:plain:片名", parser_version="v1", parse=parse, **options)
+    return fetcher.post(url, payload, Call(key="search:plain:片名", parser_version="v1", parse=parse, **options))
 
 
 def refused(fetcher: Fetcher, url: str, **options: Any) -> SourceError:
@@ -197,7 +198,7 @@ def test_a_redirect_elsewhere_is_not_given_our_headers(house: House, source: Sou
             Say(status=302, headers={"Location": "/near"}), Say(status=302, headers={"Location": f"{other.url}?far=1"})
         )
         fetcher = house.fetcher("douban", headers=BEARER)
-        assert fetcher.get(source.url, {}, key="k", parser_version="v", parse=parse).value == GOOD
+        assert fetcher.get(source.url, {}, Call(key="k", parser_version="v", parse=parse)).value == GOOD
         assert [headers.get("authorization") for headers in source.headers] == [f"Bearer {KEY}"] * 2
         assert [headers.get("authorization") for headers in other.headers] == [None]
     finally:

@@ -6,18 +6,21 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from typer import rich_utils
 
 import douban_pipeline
 from douban_pipeline.__main__ import app
-from douban_pipeline.core.language import CATALOGUE
+from douban_pipeline.core.language import LOCALES
 from douban_pipeline.ops.cli import TYPER_TEXTS, with_help
 
+CATALOGUE = LOCALES / "zh_CN/LC_MESSAGES/douban_pipeline.po"
 PACKAGE = Path(douban_pipeline.__file__).parent
 LOOKUPS = ("terminal_text", "page_text", "reader_text", "translatable", "translated")
 SHOWN_DOCSTRINGS = ("page_docstring", "report_asset")
@@ -95,6 +98,10 @@ def main() -> None:
     with CATALOGUE.open("wb") as file:
         file.write(HEADER.encode())
         write_po(file, catalogue, width=0, omit_header=True)
+    # A fixed date: equal texts give an equal file.
+    catalogue.creation_date = catalogue.revision_date = datetime(2026, 1, 1, tzinfo=UTC)
+    with CATALOGUE.with_suffix(".mo").open("wb") as file:
+        write_mo(file, catalogue)
 
 
 if __name__ == "__main__":

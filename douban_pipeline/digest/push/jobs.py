@@ -23,14 +23,19 @@ PUSH_TAGS = {**tags_of("digest_push"), "dagster/priority": "5"}
 """Messages are not queued behind slots."""
 _MOST_SHOWN = 100
 _STATES = {
-    PushState.PENDING: "待发送",
-    PushState.SENDING: "发送中",
-    PushState.SENT: "已送达",
-    PushState.FAILED: "失败，会再试",
-    PushState.UNKNOWN: "不知是否送达",
-    PushState.DEAD: "已放弃",
+    PushState.PENDING: page_text("to send"),
+    PushState.SENDING: page_text("being sent"),
+    PushState.SENT: page_text("delivered"),
+    PushState.FAILED: page_text("failed, to be tried again", "push"),
+    PushState.UNKNOWN: page_text("unknown whether delivered"),
+    PushState.DEAD: page_text("given up"),
 }
-_TYPES = {PushType.FINDING: "机会", PushType.REPORT: "日报", PushType.ALERT: "告警", PushType.UNDELIVERED: "日报未送达"}
+_TYPES = {
+    PushType.FINDING: page_text("opportunity"),
+    PushType.REPORT: page_text("daily report"),
+    PushType.ALERT: page_text("alert"),
+    PushType.UNDELIVERED: page_text("daily report not delivered"),
+}
 
 
 class PushConfig(LaunchpadConfig):
@@ -78,7 +83,7 @@ push_notifications = person_job(
     ),
     when=page_text("By itself, as `push_sensor` finds messages due; by hand when the sensor is off."),
     examples={"": {"dry_run": False}},
-    nothing_done="未发送任何消息",
+    nothing_done=page_text("No message was sent"),
     location=LOCATION,
     tags=PUSH_TAGS,
 )
@@ -90,15 +95,15 @@ def messages_table(rows: Sequence[Notification], services: DigestServices) -> st
     shown = [
         {
             "id": row.id,
-            "日期": row.report_date,
-            "时段": row.slot,
-            "类型": _TYPES[row.push_type],
-            "渠道": row.channel,
-            "状态": _STATES[row.state],
-            "次数": row.attempts,
-            "送达": local_time(row.sent_at, zone),
-            "标题": row.title,
-            "原因": row.error,
+            page_text("date"): row.report_date,
+            page_text("slot"): row.slot,
+            page_text("type"): _TYPES[row.push_type],
+            page_text("channel"): row.channel,
+            page_text("status"): _STATES[row.state],
+            page_text("attempts"): row.attempts,
+            page_text("delivered at"): local_time(row.sent_at, zone),
+            page_text("title", "column"): row.title,
+            page_text("reason", "column"): row.error,
         }
         for row in rows
     ]
@@ -138,13 +143,19 @@ def _chosen(config: ResendConfig, services: DigestServices) -> list[Notification
     problems: list[str] = []
     day: date | None = None
     if not config.ids and not config.report_date:
-        problems.append("请写明消息的 id（ids）或日期（report_date）")
+        problems.append(page_text("Write the messages' ids (ids) or a date (report_date)"))
     try:
         day = date.fromisoformat(config.report_date) if config.report_date else None
     except ValueError:
-        problems.append(f"report_date：“{config.report_date}” 不是日期，请写成 2026-11-20")
+        problems.append(
+            page_text("report_date: “{day}” is no date; write it as 2026-11-20").format(day=config.report_date)
+        )
     if config.push_type and config.push_type not in list(PushType):
-        problems.append(f"push_type：没有类型 {config.push_type}，可用 {'、'.join(PushType)}")
+        problems.append(
+            page_text("push_type: there is no type {given}; use one of {known}").format(
+                given=config.push_type, known="、".join(PushType)
+            )
+        )
     if problems:
         raise ProblemsError(problems)
     with reading(services.engine) as connection:
@@ -158,7 +169,13 @@ def _chosen(config: ResendConfig, services: DigestServices) -> list[Notification
         )
     missing = sorted(set(config.ids) - {row.id for row in rows})
     if missing or not rows:
-        raise ProblemsError([f"没有这样的消息：{', '.join(map(str, missing)) or '条件不符合任何一条'}"])
+        raise ProblemsError(
+            [
+                page_text("There are no such messages: {missing}").format(
+                    missing=", ".join(map(str, missing)) or page_text("none meets the conditions")
+                )
+            ]
+        )
     return rows
 
 
@@ -169,7 +186,7 @@ resend_notifications = person_job(
     writes=page_text("Makes messages in `notification_log` due again. A dry run (the default) only lists them."),
     when=page_text("When you know that a message did not arrive."),
     examples={"": {"dry_run": False, "report_date": "2026-11-20", "slot": "22:00", "push_type": "report"}},
-    nothing_done="没有重发任何消息",
+    nothing_done=page_text("No message was sent again"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )

@@ -20,6 +20,7 @@ from douban_pipeline.core.database import reading, run_transaction, upsert
 from douban_pipeline.core.errors import SourceError
 from douban_pipeline.core.gate_base import BaseGate
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.payload import AnswerRules
 from douban_pipeline.douban.evidence.picture_prints import Print, print_of
 from douban_pipeline.douban.store.tables import OwnTables
@@ -135,7 +136,9 @@ class Posters:
         return Print.of_text(kept["hashes"]) if kept["hashes"] else None
 
     def _fetch(self, address: str) -> Print | None:
-        answer = self._fetcher.get(address, {}, key=address[:500], parser_version="", parse=print_of, archived=False)
+        answer = self._fetcher.get(
+            address, {}, Call(key=address[:500], parser_version="", parse=print_of, archived=False)
+        )
         return answer.value
 
     def _bearers(self, kind: str, found: Print) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import counted, local_time
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import shown_table
@@ -23,7 +23,7 @@ from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.settings import Settings
 from douban_pipeline.douban.store.states import TaskStage
 
-SWITCHED_OFF = "AI 简介未开启"
+SWITCHED_OFF = page_text("AI intros are not enabled")
 _SHOWN = 60
 """Characters of a text in the table."""
 
@@ -158,7 +158,7 @@ def _withdrawn(session: Session) -> int:
     return withdrawn
 
 
-_RESULTS = {"refused": "未通过核对", "written": "已写入", "skipped": "跳过"}
+_RESULTS = {"refused": page_text("failed its checks"), "written": page_text("written"), "skipped": page_text("skipped")}
 _ORDER = tuple(_RESULTS)
 
 
@@ -169,21 +169,21 @@ def _refused_first(result: IntroResult) -> tuple[int, int]:
 
 def _shown(result: IntroResult) -> dict[str, object]:
     return {
-        "影片": f"{result.vod_id} {result.title}".rstrip(),
-        "结果": _RESULTS[result.result],
-        "指定者": result.reviewer,
-        "简介": result.text[:_SHOWN],
-        "未通过": violation_texts(result.violations),
-        "原因": "" if result.violations else result.reason,
-        "变更": result.change_id,
+        page_text("video"): f"{result.vod_id} {result.title}".rstrip(),
+        page_text("result"): _RESULTS[result.result],
+        page_text("ordered by"): result.reviewer,
+        page_text("intro"): result.text[:_SHOWN],
+        page_text("failed checks"): violation_texts(result.violations),
+        page_text("reason", "column"): "" if result.violations else result.reason,
+        page_text("change"): result.change_id,
     }
 
 
 def _planned(item: DueIntro, settings: Settings) -> dict[str, object]:
     return {
-        "影片": item.vod_id,
-        "结果": "演练",
-        "同步于": local_time(item.synced_at, settings.zone),
+        page_text("video"): item.vod_id,
+        page_text("result"): page_text("dry run"),
+        page_text("synced at"): local_time(item.synced_at, settings.zone),
     }
 
 

@@ -129,12 +129,12 @@ def _wrong(judged: list[LinkLabel]) -> list[dict[str, object]]:
     wrong = sorted((label for label in judged if not label.right), key=lambda label: label.judged_at, reverse=True)
     return [
         {
-            "影片": label.link.vod_id,
-            "自动关联": subject_link(label.link.douban_id),
-            "得分": label.link.score,
-            "类别": "、".join(map(stratum_name, label.link.strata)),
-            "审核员": label.person,
-            "判定": label.link.verdict_id,
+            page_text("video"): label.link.vod_id,
+            page_text("automatic link"): subject_link(label.link.douban_id),
+            page_text("score"): label.link.score,
+            page_text("stratum"): "、".join(map(stratum_name, label.link.strata)),
+            page_text("reviewer"): label.person,
+            page_text("verdict"): label.link.verdict_id,
         }
         for label in wrong
     ]
@@ -143,11 +143,11 @@ def _wrong(judged: list[LinkLabel]) -> list[dict[str, object]]:
 def _to_check(sample: Audit, titles: dict[int, str]) -> list[dict[str, object]]:
     return [
         {
-            "影片": link.vod_id,
-            "片名": titles.get(link.vod_id, ""),
-            "自动关联": subject_link(link.douban_id),
-            "得分": link.score,
-            "类别": "、".join(map(stratum_name, link.strata)),
+            page_text("video"): link.vod_id,
+            page_text("title", "video"): titles.get(link.vod_id, ""),
+            page_text("automatic link"): subject_link(link.douban_id),
+            page_text("score"): link.score,
+            page_text("stratum"): "、".join(map(stratum_name, link.strata)),
         }
         for link in sample.picks
     ]
@@ -171,14 +171,18 @@ def precision_holds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult
         on = [brake for brake in brakes.newest(connection, services.tables).values() if brake.on]
     zone = services.settings.zone
     rows = [
-        {**row, "暂停于": local_time(brake.pulled_at, zone)}
+        {**row, page_text("suspended at"): local_time(brake.pulled_at, zone)}
         for row, brake in zip(figures.brake_rows(on), on, strict=True)
     ]
     names = "、".join(stratum_name(brake.stratum) for brake in on)
     return dg.AssetCheckResult(
         passed=not on,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=f"以下类别的自动确认已暂停，转人工审核：{names}" if on else "",
+        description=page_text(
+            "Automatic confirmation is suspended for these strata, which go to review: {names}"
+        ).format(names=names)
+        if on
+        else "",
         metadata={"brakes_on": len(on), **({"strata": shown_table(rows)} if on else {})},
     )
 

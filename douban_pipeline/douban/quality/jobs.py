@@ -235,8 +235,8 @@ class LiftConfig(LaunchpadConfig):
     reviewer: PersonName = Field("", description=page_text("Your name; it is recorded with the brake."))
     note: str = Field("", description=page_text("Why automatic confirmation may resume, in one sentence."))
     dry_run: bool = Field(True, description=page_text("true: only check; false: lift the brakes."))
-    strata: Annotated[list[str], Filled("请填写 automatic_precision 所列类别的代码")] = Field(
-        default_factory=list, description=page_text("Codes of the strata, as shown by `automatic_precision`.")
+    strata: Annotated[list[str], Filled(page_text("Write the code of a stratum that automatic_precision lists."))] = (
+        Field(default_factory=list, description=page_text("Codes of the strata, as shown by `automatic_precision`."))
     )
     close: bool = Field(
         False, description=page_text("true: close strata that were opened (`only:…`) again, instead of opening them.")

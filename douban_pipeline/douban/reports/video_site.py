@@ -1,7 +1,7 @@
 """Addresses of a video's page on the site and of its poster in reports.
 
 A reader's browser does not contact third parties by default: a poster is the site's own picture, or is served by the
-review service. With `DIRECT_POSTERS` it is loaded from its original address.
+review service.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ class VideoSite:
         url: Its address, without a slash at the end.
         page: Path of a video's page, with ``{id}``.
         service: Address of the review service, which serves posters.
-        direct: Whether browsers may load posters from their original address.
     """
 
     url: str = ""
     page: str = ""
     service: str = ""
-    direct: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> VideoSite:
         """Return the site from the settings."""
-        return cls(settings.site_url.rstrip("/"), settings.site_page, settings.review_url, settings.direct_posters)
+        return cls(settings.site_url.rstrip("/"), settings.site_page, settings.review_url)
 
     @property
     def page_pattern(self) -> str:
@@ -51,15 +49,13 @@ class VideoSite:
     @property
     def pictures(self) -> str:
         """Common prefix of the addresses of all posters; empty if they have none in common, or there are none."""
-        if self.direct:
-            return ""
         return f"{self.service.rstrip('/')}/picture/video/" if self.service else self.url and f"{self.url}/"
 
     def poster(self, vod_id: int, stored: str) -> str:
         """Return the address of a poster, empty for none; ``stored`` is the CMS's value."""
         address = picture_address(stored, self.url)
-        if self.direct or not address:
-            return address
+        if not address:
+            return ""
         if self.service:
             return f"{self.pictures}{vod_id}"
         return address if self.pictures and address.startswith(self.pictures) else ""
@@ -67,8 +63,6 @@ class VideoSite:
     @property
     def image_sources(self) -> str:
         """Sources of posters, for a page's content security policy."""
-        if self.direct:
-            return "https: http:"
         parts = urlsplit(self.pictures)
         return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 

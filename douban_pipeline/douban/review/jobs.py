@@ -50,13 +50,13 @@ class DecisionRow(LaunchpadConfig):
     action: DecisionAction = Field(
         description=page_text("One of: {decision_action}.").format(decision_action=", ".join(DecisionAction))
     )
-    douban_id: Annotated[int, AtLeast(0, "不用它的决定请写 0")] = Field(
+    douban_id: Annotated[int, AtLeast(0, page_text("Write 0 in decisions that do not use it."))] = Field(
         0, description=page_text("The subject, for set_id, replace_and_lock, and choose without rank.")
     )
-    rank: Annotated[int, AtLeast(0, "候选从 1 编号，不用请写 0")] = Field(
-        0, description=page_text("Rank of the candidate, from 1, for choose.")
+    rank: Annotated[int, AtLeast(0, page_text("Candidates are numbered from 1; write 0 where it is not used."))] = (
+        Field(0, description=page_text("Rank of the candidate, from 1, for choose."))
     )
-    days: Annotated[int, AtLeast(0, "永久忽略请写 0")] = Field(
+    days: Annotated[int, AtLeast(0, page_text("Write 0 to ignore for good."))] = Field(
         0, description=page_text("Days for which the video is ignored, for ignore; 0: forever.")
     )
     lock: bool = Field(
@@ -80,7 +80,7 @@ class DecisionsConfig(LaunchpadConfig):
     reviewer: PersonName = Field("", description=REVIEWER)
     note: str = Field("", description=page_text("Reason, in one sentence; it is recorded with every resulting write."))
     dry_run: bool = Field(True, description=DRY_RUN)
-    decisions: Annotated[list[DecisionRow], Filled("请至少填写一条决定")] = Field(
+    decisions: Annotated[list[DecisionRow], Filled(page_text("Write at least one decision."))] = Field(
         description=page_text("One row per decision; a video may have several.")
     )
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from douban_pipeline.core.errors import SourceUnavailable
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.errors import SubjectMismatch, SubjectMissing, error_of_body, read_json
@@ -113,10 +114,7 @@ class DoubanClient:
             self._fetcher.get(
                 self._url,
                 {"id": str(douban_id)},
-                key=subject_key(douban_id),
-                parser_version=PARSER_VERSION,
-                parse=parse,
-                urgent=urgent,
+                Call(key=subject_key(douban_id), parser_version=PARSER_VERSION, parse=parse, urgent=urgent),
             )
         )
 

@@ -16,6 +16,7 @@ from douban_pipeline.core.errors import (
     SourceWall,
 )
 from douban_pipeline.core.http import FetchedAnswer
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.core.payload import as_int
 from douban_pipeline.douban.sources import answer_values as values
 from douban_pipeline.douban.sources.errors import error_of_body, read_json
@@ -125,13 +126,15 @@ class SearxngProvider(HttpSearch):
         return self._fetcher.get(
             self._url,
             {"q": text, "format": "json"},
-            key=key,
-            parser_version=self.parser_version,
-            parse=self.parse,
-            hints={403: "is json among search.formats in the instance's settings.yml?"},
-            found=found,
-            known=known,
-            urgent=urgent,
+            Call(
+                key=key,
+                parser_version=self.parser_version,
+                parse=self.parse,
+                hints={403: "is json among search.formats in the instance's settings.yml?"},
+                found=found,
+                known=known,
+                urgent=urgent,
+            ),
         )
 
     def parse(self, body: bytes) -> ParsedHits:
@@ -153,12 +156,9 @@ class DoubanSuggestProvider(HttpSearch):
         return self._fetcher.get(
             self._url,
             {"q": text},
-            key=key,
-            parser_version=self.parser_version,
-            parse=self.parse,
-            found=found,
-            known=known,
-            urgent=urgent,
+            Call(
+                key=key, parser_version=self.parser_version, parse=self.parse, found=found, known=known, urgent=urgent
+            ),
         )
 
     def parse(self, body: bytes) -> ParsedHits:
@@ -194,14 +194,16 @@ class BochaProvider(HttpSearch):
         return self._fetcher.post(
             self._url,
             payload,
-            key=key,
-            parser_version=self.parser_version,
-            parse=self.parse,
-            hints={401: _BOCHA_KEY_HINT},
-            refuse=_refuse_bocha,
-            found=found,
-            known=known,
-            urgent=urgent,
+            Call(
+                key=key,
+                parser_version=self.parser_version,
+                parse=self.parse,
+                hints={401: _BOCHA_KEY_HINT},
+                refuse=_refuse_bocha,
+                found=found,
+                known=known,
+                urgent=urgent,
+            ),
         )
 
     def parse(self, body: bytes) -> ParsedHits:

@@ -196,8 +196,13 @@ def cms_drift(context: dg.AssetExecutionContext, services: dg.ResourceParam[Serv
         if number % _LOG_EVERY == 0:
             context.log.info(f"{tally.videos} videos looked at, {tally.serious} serious differences so far")
     context.log.info(f"{tally.videos} videos looked at: {dict(tally.by_kind)}, {tally.restored} restored")
-    counts = [{"类别": DRIFT_KINDS[kind], "处": tally.by_kind[kind]} for kind in DriftKind]
-    counts.append({"类别": "无法判断（写入正在进行，或中断后又被改动）", "处": tally.unsure})
+    counts = [{page_text("stratum"): DRIFT_KINDS[kind], page_text("places"): tally.by_kind[kind]} for kind in DriftKind]
+    counts.append(
+        {
+            page_text("stratum"): page_text("undecided (a write is in progress, or was interrupted and changed since)"),
+            page_text("places"): tally.unsure,
+        }
+    )
     return dg.MaterializeResult(
         check_results=[_keeps(tally, settings.zone, location)],
         metadata={
@@ -241,12 +246,22 @@ def _restoring(services: Services, tally: DriftTally, batch_id: str) -> str:
     """Return what is done about locked values, and how to change that."""
     settings, on = services.settings, variable("restore_locked")
     if settings.dry_run:
-        return f"演练模式（{variable('dry_run')}=true）：只报告，不恢复。"
+        return page_text("Dry run ({setting}=true): reports only, restores nothing.").format(
+            setting=variable("dry_run")
+        )
     if not settings.restore_locked:
-        return f"锁定的值被改动时只报告。要在每次检查时自动恢复，设置 {on}=true 并重启。"
-    link = launch_link("撤销这批恢复", links.revert(batch_id=batch_id), services.location)
+        return page_text(
+            "Changed locked values are only reported. To restore them at each check, set {setting}=true and restart."
+        ).format(setting=on)
+    link = launch_link(
+        page_text("Undo this batch of restored values"), links.revert(batch_id=batch_id), services.location
+    )
     undo = f" {link}" if tally.restored else ""
-    return f"自动恢复已开启（{on}）：恢复 {tally.restored} 处，未能恢复 {tally.not_restored} 处。{undo}".rstrip()
+    return (
+        page_text("Restoring is on ({setting}): {restored} places restored, {left} could not be. {undo}")
+        .format(setting=on, restored=tally.restored, left=tally.not_restored, undo=undo)
+        .rstrip()
+    )
 
 
 assets = [cms_drift]

@@ -41,11 +41,11 @@ LEAST_EVENTS = 20
 class RevertConfig(LaunchpadConfig):
     """Which writes are reverted. Filters left empty do not restrict; those that are set must all hold."""
 
-    reviewer: Annotated[str, Filled("正式撤销请填写你的名字", if_written=True)] = Field(
+    reviewer: Annotated[str, Filled(page_text("Write your name to undo in earnest."), if_written=True)] = Field(
         "",
         description=page_text("Your name; it is recorded with every write. Not needed for a dry run."),
     )
-    reason: Annotated[str, Filled("正式撤销请写明原因", if_written=True)] = Field(
+    reason: Annotated[str, Filled(page_text("Write the reason to undo in earnest."), if_written=True)] = Field(
         "",
         description=page_text("Reason, in one sentence; shown on the videos. Dry run: optional."),
     )
@@ -81,7 +81,7 @@ class RevertConfig(LaunchpadConfig):
         description=page_text("true: the reverted links were wrong; they count in the precision of automatic links."),
     )
     override_cms_lock: bool = Field(False, description=OVERRIDE)
-    max_changes: Annotated[int, AtLeast(1, "请写明最多撤销几条")] = Field(
+    max_changes: Annotated[int, AtLeast(1, page_text("Write the greatest number of changes to undo."))] = Field(
         10_000, description=page_text("If more changes than this are selected, nothing is reverted.")
     )
 
@@ -202,7 +202,7 @@ class HistoryConfig(LaunchpadConfig):
     """Whose history is shown."""
 
     vod_ids: SomeVideoIds = Field(default_factory=list, description=page_text("Videos (mac_vod.vod_id)."))
-    most: Annotated[int, AtLeast(1, "请写明最多几部")] = Field(
+    most: Annotated[int, AtLeast(1, page_text("Write the greatest number of videos."))] = Field(
         20, description=page_text("Maximum number of videos shown; the more videos, the fewer events of each.")
     )
 

@@ -28,7 +28,9 @@ def gates_closed(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         passed=not found,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"以下来源暂停调用：{reasons}" if found else "",
+        description=page_text("Calls to these sources are suspended: {reasons}").format(reasons=reasons)
+        if found
+        else "",
         metadata={"gates_open": len(found), **({"gates": shown_table(rows)} if found else {})},
     )
 
@@ -44,11 +46,15 @@ def no_tmdb_facts_beyond_terms(services: dg.ResourceParam[Services]) -> dg.Asset
     services.ready()
     with reading(services.engine) as connection:
         found = overdue(services, connection)
-    places = "、".join(f"{each.column} {each.rows} 行" for each in found)
+    places = "、".join(page_text("{column}: {rows} rows").format(column=each.column, rows=each.rows) for each in found)
     return dg.AssetCheckResult(
         passed=not found,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"超过 {TERM.days} 天，TMDB 的条款不允许：{places}；请启动作业 prune_history" if found else "",
+        description=page_text(
+            "Older than {days} days, which TMDB's terms forbid: {places}; launch the job prune_history"
+        ).format(days=TERM.days, places=places)
+        if found
+        else "",
         metadata={"rows": sum(each.rows for each in found)},
     )
 

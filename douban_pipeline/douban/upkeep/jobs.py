@@ -44,13 +44,13 @@ class GateConfig(LaunchpadConfig):
         "", description=page_text("Reason, in one sentence; for open, it is shown while calls are stopped.")
     )
     dry_run: bool = Field(True, description=page_text("true: only check; false: change the breaker."))
-    source: Annotated[str, Filled("请填写 source_gates 所列来源的名字")] = Field(
+    source: Annotated[str, Filled(page_text("Write a source that source_gates lists."))] = Field(
         "", description=page_text("Name of the source, as `source_gates` shows it.")
     )
     action: GateAction = Field(
         GateAction.close, description=page_text("open: stop all calls for `minutes`; close: allow calls.")
     )
-    minutes: Annotated[int, AtLeast(1, "请写明分钟数")] = Field(
+    minutes: Annotated[int, AtLeast(1, page_text("Write the number of minutes."))] = Field(
         60, description=page_text("For open: minutes after which one call tests the source.")
     )
 
@@ -100,7 +100,7 @@ set_gate = person_job(
             "minutes": 120,
         }
     },
-    nothing_done="未改动任何来源",
+    nothing_done=page_text("No source was changed"),
     tags=PERSON_TAGS,
 )
 
@@ -128,7 +128,11 @@ def queue_revisits(context: dg.OpExecutionContext, config: RevisitConfig, servic
     zone = services.settings.zone
     context.log.info(f"{len(missed)} videos {'would be' if config.dry_run else 'are'} visited again")
     rows = [
-        {"vod_id": item.vod_id, "判定于": local_time(item.judged_at, zone), "再次访问": local_time(item.visit_at, zone)}
+        {
+            "vod_id": item.vod_id,
+            page_text("judged at"): local_time(item.judged_at, zone),
+            page_text("visited again"): local_time(item.visit_at, zone),
+        }
         for item in missed
     ]
     context.add_output_metadata({"dry_run": config.dry_run, "videos": len(missed), "listed": run_table(rows)})
@@ -152,7 +156,7 @@ revisit_not_found = person_job(
             "until": "2026-11-20 11:30",
         }
     },
-    nothing_done="未重访任何影片",
+    nothing_done=page_text("No video was visited again"),
     tags=PERSON_TAGS,
 )
 
@@ -190,7 +194,12 @@ def delete_answers(context: dg.OpExecutionContext, config: PruneConfig, services
             "deleted": pruned.dropped,
             "bytes_freed": pruned.dropped_bytes,
             "seen_again": pruned.seen_again,
-            "kept_because": run_table([{"原因": what, "应答": count} for what, count in pruned.reasons.items()]),
+            "kept_because": run_table(
+                [
+                    {page_text("reason", "column"): what, page_text("answers"): count}
+                    for what, count in pruned.reasons.items()
+                ]
+            ),
             "archive": run_table(_stock_rows(stock, services.settings)),
         }
     )
@@ -203,7 +212,7 @@ prune_archive = person_job(
     writes=page_text("Deletes rows of `mac_douban_snapshot`. A dry run only counts them."),
     when=page_text("By itself each week; by hand when the disk is short."),
     examples={"": {"dry_run": False}},
-    nothing_done="未清理存档",
+    nothing_done=page_text("The archive was not pruned"),
     tags=tags_of("housekeeping"),
 )
 
@@ -218,7 +227,7 @@ class ReparseConfig(LaunchpadConfig):
         True,
         description=page_text("Only answers that are not marked as parsed by the current version of the parser."),
     )
-    limit: Annotated[int, AtLeast(0, "全部请写 0")] = Field(
+    limit: Annotated[int, AtLeast(0, page_text("Write 0 for all."))] = Field(
         0,
         description=page_text("Maximum number of answers, oldest first; 0: all."),
     )
@@ -234,7 +243,13 @@ def reparse_answers(
     """Read the archived answers of a source with the present parser, and report how many it refuses."""
     services.ready()
     if config.source not in PARSERS:
-        raise ProblemsError([f"source: 只能是 {'、'.join(PARSERS)}，现为 {config.source!r}"])
+        raise ProblemsError(
+            [
+                page_text("source: must be one of {sources}, not {source!r}").format(
+                    sources="、".join(PARSERS), source=config.source
+                )
+            ]
+        )
     found = reparse(
         services,
         config.source,
@@ -268,7 +283,7 @@ reparse_archive = person_job(
     ),
     when=page_text("After an upgrade that changed how answers are parsed."),
     examples={"": {"source": "douban", "only_older_versions": True, "limit": 0, "dry_run": False}},
-    nothing_done="未重新解析",
+    nothing_done=page_text("Nothing was parsed again"),
     tags=PERSON_TAGS,
 )
 
@@ -277,12 +292,12 @@ def _stock_rows(stock: list[ArchiveShare], settings: Settings) -> list[dict[str,
     zone = settings.zone
     return [
         {
-            "来源": item.source,
-            "状态": f"{item.status_class}xx",
-            "应答": item.answers,
-            "压缩后 MB": item.bytes / _MEGABYTE,
-            "最早": local_time(item.oldest, zone),
-            "最近": local_time(item.newest, zone),
+            page_text("source"): item.source,
+            page_text("status"): f"{item.status_class}xx",
+            page_text("answers"): item.answers,
+            page_text("MB compressed"): item.bytes / _MEGABYTE,
+            page_text("oldest"): local_time(item.oldest, zone),
+            page_text("newest"): local_time(item.newest, zone),
         }
         for item in stock
     ]
@@ -290,24 +305,33 @@ def _stock_rows(stock: list[ArchiveShare], settings: Settings) -> list[dict[str,
 
 def _outcome_rows(found: Reparsed) -> list[dict[str, object]]:
     return [
-        {"原版本": version, "结果": outcome, "应答": count}
+        {page_text("old version"): version, page_text("result"): outcome, page_text("answers"): count}
         for (version, outcome), count in sorted(found.outcomes.items())
     ]
 
 
 def _example_rows(found: Reparsed) -> list[dict[str, object]]:
     return [
-        {"结果": outcome, "应答编号": refused.snapshot_id, "问的是": refused.request_key, "原因": refused.why}
+        {
+            page_text("result"): outcome,
+            page_text("answer's id"): refused.snapshot_id,
+            page_text("asked"): refused.request_key,
+            page_text("reason", "column"): refused.why,
+        }
         for outcome, examples in sorted(found.refused.items())
         for refused in examples
     ]
+
+
+HISTORY_DAYS = 30
+"""Days for which finished runs, closed tasks and ended alerts are kept."""
 
 
 def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.ResourceParam[Services]) -> None:
     """Delete finished runs, closed tasks, ended alerts and TMDB's facts after their retention periods."""
     services.ready()
     now = services.clock.now()
-    before = now - timedelta(days=services.settings.history_days)
+    before = now - timedelta(days=HISTORY_DAYS)
     sooner = {now - timedelta(days=HEALTH_DAYS): HEALTH_TAGS}
     runs = prune_runs(context, SYSTEM, before=before, dry_run=config.dry_run, sooner=sooner)
     deleted = delete_closed(services.engine, services.tables, before, dry_run=config.dry_run)
@@ -318,7 +342,7 @@ def prune(context: dg.OpExecutionContext, config: RetentionConfig, services: dg.
 
 _PRUNE_HISTORY = page_text(
     """\
-Delete Dagster runs with their events, closed tasks and ended alerts older than `DOUBAN_PIPELINE_HISTORY_DAYS`.
+Delete Dagster runs with their events, closed tasks and ended alerts older than 30 days.
 
 Dagster itself never deletes its event log (more than 100 KB per run of the chain). Runs of `watch_health`, which
 starts every few minutes, are deleted after two days. The latest run of each asset, or of each shard of one, is

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 from douban_pipeline.core.errors import SourceUnavailable
 from douban_pipeline.core.gate_types import Outlook
 from douban_pipeline.core.http import Fetcher
+from douban_pipeline.core.http_answers import Call
 from douban_pipeline.tmdb.answers import TmdbRequest, language_of
 from douban_pipeline.tmdb.clients.errors import RequestRefused, SchemaChanged, read_answer_body
 from douban_pipeline.tmdb.store.entities import EntityAnswer
@@ -279,11 +280,7 @@ class TmdbClient:
         answer = self._exports.get(
             f"{self._exports_url}/{name}",
             {},
-            key=name,
-            parser_version=PARSER_VERSION,
-            parse=_packed,
-            hints=hints,
-            archived=False,
+            Call(key=name, parser_version=PARSER_VERSION, parse=_packed, hints=hints, archived=False),
         )
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(answer.value)) as file:
@@ -338,12 +335,14 @@ class TmdbClient:
         answer = self._fetcher.get(
             self._url + path,
             {**query, **self._key},
-            key=key,
-            parser_version=PARSER_VERSION,
-            parse=parse,
-            urgent=self._urgent,
-            follows=follows,
-            archived=archived and self._archived,
+            Call(
+                key=key,
+                parser_version=PARSER_VERSION,
+                parse=parse,
+                urgent=self._urgent,
+                follows=follows,
+                archived=archived and self._archived,
+            ),
         )
         return answer.value, answer.fetched_at
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from douban_pipeline.douban.store.states import TaskStage, TaskStatus, TaskType
 from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.upkeep.closed_rows import DeletedRows, delete_closed
-from douban_pipeline.douban.upkeep.jobs import HEALTH_DAYS, HEALTH_TAGS, jobs
+from douban_pipeline.douban.upkeep.jobs import HEALTH_DAYS, HEALTH_TAGS, HISTORY_DAYS, jobs
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.library import Library, build_library, video
 from douban_pipeline_tests.harness.fixtures.locations import add_run
@@ -74,7 +74,7 @@ def test_runs_that_only_look_at_health_go_sooner(library: Library) -> None:
 
 
 def deleted(library: Library) -> DeletedRows:
-    before = library.clock.now() - timedelta(days=library.settings.history_days)
+    before = library.clock.now() - timedelta(days=HISTORY_DAYS)
     return delete_closed(library.engine, library.tables, before)
 
 
@@ -90,7 +90,6 @@ def test_closed_tasks_go_after_their_days_and_open_ones_stay(library: Library) -
     library.clock.advance(days=10, seconds=1)
     assert deleted(library).tasks == 1
     assert {task["task_id"] for task in library.tasks()} == {2, 3}
-    assert library.settings.history_days == 30
 
 
 def test_alerts_that_ended_go_after_their_days_and_those_that_last_stay(library: Library) -> None:

@@ -47,7 +47,7 @@ def refusal_list(sentences: Sequence[str]) -> dg.MetadataValue:
     """Return sentences as a Markdown list, at most `_MOST_SHOWN` of them."""
     lines = [f"- {escaped(sentence)}" for sentence in sentences[:_MOST_SHOWN]]
     if len(sentences) > _MOST_SHOWN:
-        lines.append(f"- …… 其余 {len(sentences) - _MOST_SHOWN} 条见 tasks_and_log")
+        lines.append(page_text("- … and {count} more in tasks_and_log").format(count=len(sentences) - _MOST_SHOWN))
     return dg.MetadataValue.md("\n".join(lines))
 
 
@@ -58,7 +58,9 @@ def refused_at_recording(sentences: Sequence[str], recorded: int) -> dg.AssetChe
         check_name=ACCEPTED,
         passed=False,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"本次记录 {recorded} 条，拒绝 {len(sentences)} 条；请按原因改正后重新决定",
+        description=page_text(
+            "{count} recorded, {refused} refused: correct them by their reasons and decide again"
+        ).format(count=recorded, refused=len(sentences)),
         metadata={"refusals": refusal_list(sentences), "refused": dg.MetadataValue.int(len(sentences))},
     )
 
@@ -77,10 +79,18 @@ def decisions_accepted(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     with reading(services.engine) as connection:
         recorded, refused = refused_lately(services, connection)
     if not refused:
-        said = f"最近 24 小时的 {recorded} 条决定没有被拒绝的"
+        said = page_text("None of the last 24 hours' {count} decisions was refused").format(count=recorded)
     else:
-        said = f"最近 24 小时的 {recorded} 条决定中 {len(refused)} 条被拒绝；请按原因改正后重新决定"
-    sentences = [f"影片 {each.vod_id}，{ACTIONS[each.action]}（{each.reviewer}）：{each.reason}" for each in refused]
+        said = page_text(
+            "Of the last 24 hours' {count} decisions {refused} were refused: correct them by their "
+            "reasons and decide again"
+        ).format(count=recorded, refused=len(refused))
+    sentences = [
+        page_text("Video {vod_id}, {action} ({reviewer}): {reason}").format(
+            vod_id=each.vod_id, action=ACTIONS[each.action], reviewer=each.reviewer, reason=each.reason
+        )
+        for each in refused
+    ]
     return dg.AssetCheckResult(
         passed=not refused,
         severity=dg.AssetCheckSeverity.WARN,

@@ -73,10 +73,10 @@ def due_videos(
     waiting = sorted((video for video in report.taken if video.due_since), key=lambda video: str(video.due_since))
     rows = [
         {
-            "影片": video.vod_id,
-            "任务": word_for(TASK_TYPES, video.task_type),
-            "状态": word_for(REVIEW_STATUSES, video.status),
-            "到期": local_time(video.due_since, services.settings.zone),
+            page_text("video"): video.vod_id,
+            page_text("task"): word_for(TASK_TYPES, video.task_type),
+            page_text("status"): word_for(REVIEW_STATUSES, video.status),
+            page_text("due since"): local_time(video.due_since, services.settings.zone),
         }
         for video in waiting
     ]

@@ -33,7 +33,9 @@ def excluded_types(services: Services, connection: Connection) -> Iterator[Breac
         .order_by(task.c.vod_id)
     )
     for vod_id, type_id in connection.execute(query):
-        yield Breach(vod_id, f"分类 {type_id} 不在处理范围内，或影片已被忽略")
+        yield Breach(
+            vod_id, page_text("category {type_id} is not processed, or the video is ignored").format(type_id=type_id)
+        )
 
 
 def duplicate_tasks(services: Services, connection: Connection) -> Iterator[Breach]:
@@ -46,7 +48,7 @@ def duplicate_tasks(services: Services, connection: Connection) -> Iterator[Brea
         .having(func.count() > 1)
     )
     for vod_id, task_type, count in connection.execute(query):
-        yield Breach(vod_id, f"有 {count} 个未完成的 {task_type} 任务")
+        yield Breach(vod_id, page_text("{count} open tasks {task_type}").format(count=count, task_type=task_type))
 
 
 def drop_excluded(services: Services, breaches: Sequence[Breach]) -> None:

@@ -51,8 +51,10 @@ class SweepConfig(LaunchpadConfig):
     """Which slice of the library is swept."""
 
     dry_run: bool = Field(True, description=_DRY_RUN)
-    part: Annotated[int, AtLeast(0, "第一份是 0")] = Field(0, description=page_text("Number of the slice, from 0."))
-    parts: Annotated[int, AtLeast(1, "不分份请写 1")] = Field(
+    part: Annotated[int, AtLeast(0, page_text("The first slice is 0."))] = Field(
+        0, description=page_text("Number of the slice, from 0.")
+    )
+    parts: Annotated[int, AtLeast(1, page_text("Write 1 for no slices."))] = Field(
         1, description=page_text("Number of slices into which the ids are divided; 1: all ids.")
     )
 
@@ -125,7 +127,7 @@ initialise_library = person_job(
         "Once after `setup`, before anything else; again after an upgrade that asks for it, or after a restore."
     ),
     examples={"先看会写多少": {"dry_run": True}, "正式接入": {"dry_run": False, "spread": True}},
-    nothing_done="未接入影视库",
+    nothing_done=page_text("The library was not taken in"),
     location=LOCATION,
     tags=INTAKE_TAGS,
 )
@@ -191,7 +193,7 @@ take_in_changes = person_job(
     ),
     when=page_text("By itself, as `intake_sensor` finds changes; by hand when the sensor is off."),
     examples={"": {"dry_run": False}},
-    nothing_done="未收进任何变化",
+    nothing_done=page_text("No change was taken in"),
     location=LOCATION,
     tags=INTAKE_TAGS,
 )
@@ -201,7 +203,13 @@ def sweep(context: dg.OpExecutionContext, config: SweepConfig, services: dg.Reso
     """Check one slice of all ids, whatever their `vod_time`."""
     if config.part >= config.parts:
         last = config.parts - 1
-        raise ProblemsError([f"part: {config.parts} 份的编号是 0 到 {last}，现为 {config.part}，请改为其中之一"])
+        raise ProblemsError(
+            [
+                page_text("part: {parts} slices are numbered 0 to {last}, not {part}; write one of these").format(
+                    parts=config.parts, last=last, part=config.part
+                )
+            ]
+        )
     services.ready()
     if _too_early(context, services):
         return
@@ -226,7 +234,7 @@ sweep_library = person_job(
         "正式清扫全库": {"dry_run": False, "part": 0, "parts": 1},
         "只清扫 24 份中的第一份": {"dry_run": False, "part": 0, "parts": 24},
     },
-    nothing_done="未清扫",
+    nothing_done=page_text("Nothing was swept"),
     location=LOCATION,
     tags=INTAKE_TAGS,
 )
@@ -270,7 +278,7 @@ settle_cleared_ids = person_job(
         "误操作": {"reviewer": "小王", "dry_run": False, "answer": "rematch"},
         "关联是错的": {"reviewer": "小王", "dry_run": False, "answer": "rule_out"},
     },
-    nothing_done="未作回答",
+    nothing_done=page_text("No answer was given"),
     location=LOCATION,
     tags=PERSON_TAGS,
 )

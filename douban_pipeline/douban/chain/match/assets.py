@@ -241,10 +241,8 @@ def due_rechecks(
 
     Those whose subject's facts changed, those that rest on a title whose confirmation was taken back, then those that
     other rules confirmed, all from the archive and without a request where it still holds the answers; then, searched
-    for anew, those judged longest ago:
-    `DOUBAN_PIPELINE_RECHECK_PERCENT` of the links a day, all together at most 5,000. No
-    link is taken away by itself. A schedule looks at one slice of the shards an hour; what is repeated queues nothing
-    twice.
+    for anew, those judged longest ago: 0.2 % of the links a day, all together at most 5,000. No link is taken away by
+    itself. A schedule looks at one slice of the shards an hour; what is repeated queues nothing twice.
     """
     services.ready()
     shards = range(config.part, SHARDS, config.parts)

@@ -46,7 +46,10 @@ def rechecked_links_hold(services: dg.ResourceParam[Services]) -> dg.AssetCheckR
         found = dict(connection.execute(query).tuples().all())
     judged, doubtful = sum(found.values()), found.get(ReviewStatus.REVIEW, 0)
     passed = judged < LEAST_RECHECKED or doubtful <= MOST_IN_DOUBT * judged
-    said = f"最近七天复查的 {judged} 个关联中有 {doubtful} 个不再确认，已转人工审核：请查看规则或数据源是否有变"
+    said = page_text(
+        "Of the {judged} links rechecked in the last seven days {doubtful} are no longer "
+        "confirmed and went to review: see whether rules or sources changed"
+    ).format(judged=judged, doubtful=doubtful)
     return dg.AssetCheckResult(
         passed=passed,
         severity=dg.AssetCheckSeverity.WARN,

@@ -32,6 +32,9 @@ from douban_pipeline.matching import RULE_VERSION
 RECHECKS_PER_DAY = 5000
 """Maximum number of links judged again per day, including those without requests, so that new rules spread out."""
 
+RECHECK_PERCENT = 0.2
+"""Percentage of confirmed, unlocked links that are searched for and judged again each day: all in about 500 days."""
+
 LEAST_AGE = timedelta(days=30)
 """A link that was judged later than this is not judged again for its age."""
 
@@ -115,7 +118,7 @@ def queue_due_rechecks(
     day = day_of(now, settings.zone).date.toordinal()
     room = min(-(-RECHECKS_PER_DAY // parts), RECHECKS_PER_DAY - report.today)
     # So that a few links, too, get their share over the days.
-    share = report.links * settings.recheck_percent / 100
+    share = report.links * RECHECK_PERCENT / 100
     searches = int(share * (day + 1)) - int(share * day) - searched_today
     order = list(RecheckReason)
     for item in sorted(due, key=lambda item: (order.index(item.reason), _since(item), item.vod_id)):

@@ -36,7 +36,7 @@ class RecheckConfig(LaunchpadConfig):
     type_ids: list[int] = Field(
         default_factory=list, description=page_text("Categories (child categories are not included).")
     )
-    max_rows: Annotated[int, AtLeast(1, "请写明最多几部")] = Field(
+    max_rows: Annotated[int, AtLeast(1, page_text("Write the greatest number of videos."))] = Field(
         100,
         description=page_text("Maximum number of videos, 1 to {most_rechecks}.").format(most_rechecks=MOST_RECHECKS),
     )

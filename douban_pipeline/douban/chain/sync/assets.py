@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from douban_pipeline.core.database import reading
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import counted, subject_link
 from douban_pipeline.dagster_kit.labels import TABLES
 from douban_pipeline.dagster_kit.metadata import counts_table, shown_table
@@ -86,7 +86,7 @@ def synced_fields(context: dg.AssetExecutionContext, services: dg.ResourceParam[
                 **decision_metadata(decided, deferred),
                 "changes_logged": sum(logged.values()),
                 "batch": session.change_log.batch_id,
-                "columns": counts_table("字段", "影片", columns.most_common()),
+                "columns": counts_table(page_text("column"), page_text("video"), columns.most_common()),
                 "most_telling": shown_table([_shown(result) for result in sorted(results, key=_telling)]),
                 **attempts.counts(),
                 **attempts.pace(),
@@ -117,11 +117,11 @@ def decision_metadata(decided: Sequence[Decision], deferred: int = 0) -> dict[st
 
 def _decision(decision: Decision) -> dict[str, object]:
     return {
-        "影片": decision.vod_id,
-        "决定": ACTIONS[decision.action],
-        "条目": subject_link(decision.douban_id),
-        "审核员": decision.reviewer,
-        "原因": decision.reason,
+        page_text("video"): decision.vod_id,
+        page_text("decision"): ACTIONS[decision.action],
+        page_text("subject"): subject_link(decision.douban_id),
+        page_text("reviewer"): decision.reviewer,
+        page_text("reason", "column"): decision.reason,
     }
 
 
@@ -133,12 +133,12 @@ _FIGURES = {
     "sent_to_review": "review",
 }
 _RESULTS = {
-    "refused": "被拒",
-    "review": "转审核",
-    "written": "已写入",
-    "planned": "演练",
-    "skipped": "跳过",
-    "unchanged": "未变",
+    "refused": page_text("refused"),
+    "review": page_text("sent to review", "column"),
+    "written": page_text("written"),
+    "planned": page_text("dry run"),
+    "skipped": page_text("skipped"),
+    "unchanged": page_text("unchanged"),
 }
 _ORDER = tuple(_RESULTS)
 
@@ -150,10 +150,10 @@ def _telling(result: SyncResult) -> tuple[int, bool, int]:
 
 def _shown(result: SyncResult) -> dict[str, object]:
     return {
-        "影片": f"{result.vod_id} {result.title}".rstrip(),
-        "结果": _RESULTS[result.result] + ("（新关联）" if result.linked else ""),
-        "条目": subject_link(result.douban_id),
-        "字段": "、".join(result.columns),
-        "原因": result.reason,
-        "变更": result.change_id,
+        page_text("video"): f"{result.vod_id} {result.title}".rstrip(),
+        page_text("result"): _RESULTS[result.result] + (page_text(" (newly linked)") if result.linked else ""),
+        page_text("subject"): subject_link(result.douban_id),
+        page_text("column"): "、".join(result.columns),
+        page_text("reason", "column"): result.reason,
+        page_text("change"): result.change_id,
     }

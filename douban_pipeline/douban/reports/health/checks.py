@@ -15,7 +15,6 @@ from douban_pipeline.douban.reports.health import metrics, samples
 from douban_pipeline.douban.reports.health.assets import pipeline_health
 from douban_pipeline.douban.services import Services
 from douban_pipeline.douban.store.states import TaskStatus
-from douban_pipeline.douban.wording import SOURCE_NAMES, TASK_TYPES, word_for
 
 BACKLOG_GROWTH = 0.25
 """Relative growth of the backlog in a day above which a warning is raised."""
@@ -59,17 +58,27 @@ def backlog_steady(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     with reading(services.engine) as connection:
         due = metrics.due_count(connection, services)
     if then is None:
-        return _result(True, f"到期影片 {due:,} 部；还没有 24 小时前的记录可比", due=due)
+        return _result(
+            True,
+            page_text("{due:,} videos are due; there is no record of 24 hours ago to compare with").format(due=due),
+            due=due,
+        )
     growth = due - then.due
     allowed = BACKLOG_GROWTH
     if growth > LEAST_GROWTH and growth > allowed * then.due:
-        share = f"（+{growth / then.due:.0%}）" if then.due else ""
-        said = (
-            f"积压在增长：到期影片 24 小时内从 {then.due:,} 部增到 {due:,} 部{share}，警戒线 +{allowed:.0%}。"
-            "请看数据源是否熔断、失败率是否过高；都正常则提高请求上限，或拉长更新间隔、排除不需要的分类"
-        )
+        share = f" (+{growth / then.due:.0%})" if then.due else ""
+        said = page_text(
+            "The backlog grows: due videos rose from {before:,} to {due:,} in 24 hours{share}, limit "
+            "+{allowed:.0%}. See whether sources are closed or fail often; if not, allow more "
+            "requests, lengthen the intervals of visits, or exclude categories"
+        ).format(before=then.due, due=due, share=share, allowed=allowed)
         return _result(False, said, due=due, due_a_day_ago=then.due)
-    return _result(True, f"到期影片 {due:,} 部，24 小时前 {then.due:,} 部", due=due, due_a_day_ago=then.due)
+    return _result(
+        True,
+        page_text("{due:,} videos are due, {before:,} were 24 hours ago").format(due=due, before=then.due),
+        due=due,
+        due_a_day_ago=then.due,
+    )
 
 
 @dg.asset_check(
@@ -87,15 +96,23 @@ def failures_rare(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     hour = metrics.total(by_type)
     share, allowed = hour.failure_share, FAILURE_SHARE
     if share is None or hour.judged < LEAST_TASKS:
-        return _result(True, f"最近 1 小时只有 {hour.judged} 个任务有结果，不足 {LEAST_TASKS} 个", failed=hour.failed)
-    said = f"最近 1 小时失败 {hour.failed} / {hour.judged} 个任务（{share:.0%}）"
+        return _result(
+            True,
+            page_text("Only {judged} tasks ended in the last hour, fewer than {least}").format(
+                judged=hour.judged, least=LEAST_TASKS
+            ),
+            failed=hour.failed,
+        )
+    said = page_text("{failed} of {judged} tasks failed in the last hour ({share:.0%})").format(
+        failed=hour.failed, judged=hour.judged, share=share
+    )
     if share <= allowed:
         return _result(True, said, failed=hour.failed, failure_share=share)
     worst = max(by_type.items(), key=lambda item: item[1].failed)
-    said += (
-        f"，警戒线 {allowed:.0%}，以{word_for(TASK_TYPES, worst[0])}最多（{worst[1].failed} 个）。"
-        "请看 source_gates 中数据源的失败原因，以及最近运行的 put_back 表"
-    )
+    said += page_text(
+        ", limit {allowed:.0%}, most of {kind} ({count}). See why sources fail in source_gates, "
+        "and the table put_back of recent runs"
+    ).format(allowed=allowed, kind=worst[0], count=worst[1].failed)
     return _result(False, said, failed=hour.failed, failure_share=share)
 
 
@@ -111,20 +128,31 @@ def work_succeeds(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     services.ready()
     hours = NO_SUCCESS_HOURS
     if _has_succeeded(services, timedelta(hours=hours)):
-        return _result(True, f"最近 {hours} 小时内有任务完成")
+        return _result(True, page_text("A task succeeded in the last {hours} hours").format(hours=hours))
     due, waiting = _waiting(services)
     if not due and not waiting:
-        return _result(True, "没有等待已久的工作")
+        return _result(True, page_text("No work has waited for long"))
     closed = [gate for gate in services.gate.status() if gate.state is not GateState.CLOSED]
     by_people = [gate for gate in closed if gate.changed_by]
     if by_people:
-        named = "、".join(f"{word_for(SOURCE_NAMES, gate.source)}（{gate.changed_by}）" for gate in by_people)
-        return _result(True, f"最近 {hours} 小时没有任务完成；数据源由人工关闭：{named}", due=due, open_tasks=waiting)
-    named = "、".join(word_for(SOURCE_NAMES, gate.source) for gate in closed)
+        named = ", ".join(f"{gate.source} ({gate.changed_by})" for gate in by_people)
+        return _result(
+            True,
+            page_text("No task succeeded in the last {hours} hours; sources closed by people: {named}").format(
+                hours=hours, named=named
+            ),
+            due=due,
+            open_tasks=waiting,
+        )
+    named = ", ".join(gate.source for gate in closed)
     why = (
-        f"熔断中的数据源：{named}，见 source_gates" if closed else "请看调度与传感器是否在运行、最近的运行为何没有结果"
+        page_text("Closed sources: {named}; see source_gates").format(named=named)
+        if closed
+        else page_text("See whether schedules and sensors run, and why recent runs had no result")
     )
-    said = f"最近 {hours} 小时没有任何任务完成，而有 {due:,} 部到期影片、{waiting:,} 个任务在等待。{why}"
+    said = page_text(
+        "No task succeeded in the last {hours} hours, while {due:,} due videos and {waiting:,} tasks wait. {why}"
+    ).format(hours=hours, due=due, waiting=waiting, why=why)
     return _result(False, said, due=due, open_tasks=waiting)
 
 
@@ -144,17 +172,26 @@ def review_share_usual(services: dg.ResourceParam[Services]) -> dg.AssetCheckRes
     judged = sum(day.judged for day in past)
     share = today.review_share
     if share is None or today.judged < LEAST_VERDICTS or judged < LEAST_VERDICTS:
-        return _result(True, f"今日 {today.judged} 条、此前 {judged} 条判定，不足以比较", review_share=share)
+        return _result(
+            True,
+            page_text("{today} verdicts today and {before} before are too few to compare").format(
+                today=today.judged, before=judged
+            ),
+            review_share=share,
+        )
     usual = sum(day.counts.get("REVIEW", 0) for day in past) / judged
     # A test of two proportions: today against all earlier days together.
     both = (usual * judged + share * today.judged) / (judged + today.judged)
     error = math.sqrt(both * (1 - both) * (1 / today.judged + 1 / judged))
     far = abs(share - usual) >= LEAST_POINTS and abs(share - usual) > STANDARD_ERRORS * error
-    said = f"今日待审核占 {share:.1%}（{today.judged:,} 条判定），前 {len(past)} 天平均 {usual:.1%}"
+    said = page_text(
+        "Today {share:.1%} of {count:,} verdicts go to review; the mean of {days} days before is {usual:.1%}"
+    ).format(share=share, count=today.judged, days=len(past), usual=usual)
     if far:
-        said += (
-            "。偏高通常是资料或搜索结果变差、数据源返回残缺，偏低可能是规则放宽；"
-            "请抽查今日判定的原因，必要时暂停写入（DOUBAN_PIPELINE_DRY_RUN）"
+        said += page_text(
+            ". More usually means worse records or search results, or incomplete answers; fewer may "
+            "mean looser rules. Look into the reasons of some of today's verdicts, and stop writes if "
+            "need be (DOUBAN_PIPELINE_DRY_RUN)"
         )
     return _result(not far, said, review_share=share, usual_review_share=usual)
 
@@ -171,20 +208,23 @@ def tasks_taken_up(services: dg.ResourceParam[Services]) -> dg.AssetCheckResult:
     with reading(services.engine) as connection:
         left = metrics.tasks_left(connection, services, services.clock.now() - metrics.DAY)
     if not left:
-        return _result(True, "没有可以执行却等了一天以上的任务", tasks=0)
+        return _result(True, page_text("No executable task has waited for more than a day"), tasks=0)
     count = sum(item.count for item in left)
     kinds: dict[str, int] = {}
     for item in left:
         kinds[item.task_type] = kinds.get(item.task_type, 0) + item.count
-    named = "、".join(f"{word_for(TASK_TYPES, kind)} {number:,} 个" for kind, number in sorted(kinds.items()))
+    named = ", ".join(f"{kind} {number:,}" for kind, number in sorted(kinds.items()))
     shards = sorted({item.shard for item in left})
-    shown = "、".join(map(partition_key, shards[:_MOST_SHARDS])) + ("等" if len(shards) > _MOST_SHARDS else "")
-    oldest = local_time(min(item.oldest for item in left), services.settings.zone)
-    said = (
-        f"有 {count:,} 个任务可以执行却等了一天以上（{named}），最早的自 {oldest}，在 {len(shards)} 个分片：{shown}。"
-        "请看 due_videos_sensor 是否开启、它最近几次为何没有启动运行、这些分片最近的运行是否失败；"
-        "也可对这些分片启动一次 douban_chain（回填）"
+    shown = ", ".join(map(partition_key, shards[:_MOST_SHARDS])) + (
+        page_text(", …") if len(shards) > _MOST_SHARDS else ""
     )
+    oldest = local_time(min(item.oldest for item in left), services.settings.zone)
+    said = page_text(
+        "{count:,} executable tasks have waited for more than a day ({named}), the oldest since "
+        "{oldest}, in {shards} shards: {shown}. See whether due_videos_sensor is on, why it "
+        "launched no runs lately, and whether recent runs of these shards failed; or launch "
+        "douban_chain for these shards (backfill)"
+    ).format(count=count, named=named, oldest=oldest, shards=len(shards), shown=shown)
     return _result(False, said, tasks=count, shards=len(shards))
 
 

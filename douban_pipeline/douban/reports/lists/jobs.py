@@ -44,7 +44,7 @@ class MatchNowConfig(LaunchpadConfig):
         description=page_text("Only these statuses; empty: all."),
     )
     text: str = Field("", description=page_text("Text in the title or the reason."))
-    most: Annotated[int, AtLeast(1, "请写明最多几个")] = Field(
+    most: Annotated[int, AtLeast(1, page_text("Write the greatest number."))] = Field(
         200, description=page_text("Maximum number of videos, 1 to {most}, newest first.").format(most=MOST)
     )
 
@@ -109,7 +109,7 @@ class SettleConfig(LaunchpadConfig):
     )
     douban_ids: list[int] = Field(default_factory=list, description=page_text("The subjects of the groups."))
     every_group: bool = Field(False, description=page_text("Or: all groups, the smallest first."))
-    most: Annotated[int, AtLeast(1, "请写明最多几个")] = Field(
+    most: Annotated[int, AtLeast(1, page_text("Write the greatest number."))] = Field(
         100, description=page_text("Maximum number of groups, 1 to {most_groups}.").format(most_groups=MOST_GROUPS)
     )
     largest: int = Field(

@@ -77,7 +77,7 @@ class BatchConfig(LaunchpadConfig):
         False,
         description=page_text("Required to unlock, and to replace locked ids."),
     )
-    max_rows: Annotated[int, AtLeast(1, "请写明最多几部")] = Field(
+    max_rows: Annotated[int, AtLeast(1, page_text("Write the greatest number of videos."))] = Field(
         100,
         description=page_text("Maximum number of videos, 1 to {most_rows}; the first ones of the review queue.").format(
             most_rows=MOST_ROWS

@@ -22,14 +22,10 @@ _SCRIPTS = (
 
 
 def sheet_page(sheet: Mapping[str, Any]) -> tuple[bytes, str]:
-    """Return the page of a sheet, and the content security policy to send with it, which names its script by its hash.
-
-    Posters are loaded from other servers only if the sheet says ``direct``.
-    """
-    pictures = "'self' https: http:" if sheet["pictures"] == "direct" else "'self'"
+    """Return the page of a sheet, and the content security policy to send with it: it names the script by its hash."""
     own = [f"script-src {_hash(_script())}", f"style-src {_hash(_file('sheet.css'))}"]
     # TMDB's logo is in the sheet's data.
-    reach = [f"img-src {pictures} data:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'"]
+    reach = ["img-src 'self' data:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'"]
     policy = "; ".join(["default-src 'none'", *own, *reach])
     # The sheet's data is in the page as JSON, and the scripts insert outside text as text, never as markup.
     # These are not escaped: the policy contains quotes, and the hashes of style and scripts must match.

@@ -111,7 +111,6 @@ def frame_of(services: Services, reviewer: str) -> dict[str, Any]:
         "ids": [SMALLEST_ID, LARGEST_ID],
         "labels": [[row, label] for row, label in LABELS.items()],
         "site": site_addresses(settings),
-        "pictures": "direct" if settings.direct_posters else "service",
         "tmdb": attribution_parts(),
         "reviewer": reviewer,
     }
@@ -146,10 +145,9 @@ def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str
     current = {vod_id: _current(services, entry) for vod_id, entry in with_id.items()}
     writes = _writes(services, with_id)
     titles = titles_of(services, {vod_id for each in holders.values() for vod_id in each.ends})
-    posters = _posters(services, subjects) if settings.direct_posters else {}
     return [
         {
-            **_card(entry, holders, titles, settings.zone, posters),
+            **_card(entry, holders, titles, settings.zone),
             "poster": picture_address(entry.picture, settings.site_url),
             "frame": picture_address(entry.frame, settings.site_url),
             "current": current.get(entry.vod_id),
@@ -157,11 +155,6 @@ def cards_of(services: Services, entries: Sequence[QueueEntry]) -> list[dict[str
         }
         for entry in entries
     ]
-
-
-def _posters(services: Services, subjects: Iterable[int]) -> dict[int, str]:
-    records = {subject: archived(services, subject) for subject in sorted(subjects)}
-    return {subject: picture_address(record.picture, "") for subject, record in records.items() if record}
 
 
 def _current(services: Services, entry: QueueEntry) -> dict[str, Any] | None:
@@ -209,12 +202,9 @@ def _card(
     holders: Mapping[int, SubjectHolders],
     titles: Mapping[int, str],
     zone: ZoneInfo,
-    posters: Mapping[int, str],
 ) -> dict[str, Any]:
     candidates = [
-        _candidate(candidate)
-        | _held(entry, candidate.douban_id, holders, titles)
-        | {"poster": posters.get(candidate.douban_id, "")}
+        _candidate(candidate) | _held(entry, candidate.douban_id, holders, titles) | {"poster": ""}
         for candidate in entry.candidates
     ]
     return {

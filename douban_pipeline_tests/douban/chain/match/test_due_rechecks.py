@@ -22,13 +22,12 @@ from douban_pipeline_tests.harness.fixtures.sent_statements import sent_statemen
 from douban_pipeline_tests.stand_ins.replay import ReplayServer
 
 LINK = ("vod_douban_id", "douban_id_source", "douban_id_locked", "douban_id_confidence")
-EVERY_DAY = {"recheck_percent": 100}
 
 
 @pytest.fixture
 def confirmed(stage):
     """Two links that the pipeline confirmed and synced, their next visits far ahead."""
-    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS, recheck_percent=0)
+    scenario = stage([row_of(RIVER, 4), row_of(WHALE, 5)], FILMS)
     assert scenario.play().metadata("scored_matches")["confirmed"] == 2
     for vod_id in (4, 5):
         scenario.library.set_state(vod_id, douban_next_sync_at=scenario.clock.now() + timedelta(days=400))
@@ -58,8 +57,9 @@ def sync_again(scenario, **changed):
     scenario.library.set_state(4, douban_next_sync_at=scenario.clock.now() + timedelta(days=400))
 
 
-def test_what_the_same_rules_confirmed_lately_is_left_alone(confirmed):
-    report = queued(confirmed.under(**EVERY_DAY))
+def test_what_the_same_rules_confirmed_lately_is_left_alone(confirmed, monkeypatch):
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 100)
+    report = queued(confirmed)
     assert (report.links, report.queued, report.left.total()) == (2, [], 0)
 
 
@@ -150,25 +150,27 @@ def test_a_backlog_of_videos_to_match_does_not_keep_them_waiting(confirmed):
     assert (told["judged"], told["rechecked"]) == (2, 1)
 
 
-def test_by_age_a_share_a_day_is_searched_for_anew_the_oldest_first(confirmed):
+def test_by_age_a_share_a_day_is_searched_for_anew_the_oldest_first(confirmed, monkeypatch):
     confirmed.clock.advance(days=40)
-    daily = confirmed.under(recheck_percent=50)
-    first = queued(daily)
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 50)
+    first = queued(confirmed)
     assert [(item.vod_id, item.reason, item.found) for item in first.queued] == [(4, RecheckReason.AGE, None)]
-    assert (queued(daily).queued, first.today) == ([], 1), "one of two a day"
+    assert (queued(confirmed).queued, first.today) == ([], 1), "one of two a day"
     requests = asked(confirmed)
-    assert daily.play().metadata("scored_matches")["rechecked"] == 1
+    assert confirmed.play().metadata("scored_matches")["rechecked"] == 1
     assert asked(confirmed) > requests
     confirmed.clock.advance(days=1)
-    assert [item.vod_id for item in queued(daily).queued] == [5]
-    assert queued(confirmed.under(recheck_percent=0)).queued == []
+    assert [item.vod_id for item in queued(confirmed).queued] == [5]
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 0)
+    assert queued(confirmed).queued == []
 
 
-def test_a_few_links_get_their_share_over_the_days(confirmed):
+def test_a_few_links_get_their_share_over_the_days(confirmed, monkeypatch):
     confirmed.clock.advance(days=40)
-    seldom, found = confirmed.under(recheck_percent=5), 0
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 5)
+    found = 0
     for _ in range(20):
-        found += len(queued(seldom).queued)
+        found += len(queued(confirmed).queued)
         confirmed.clock.advance(days=1)
     assert found == 2
 
@@ -180,11 +182,12 @@ def test_the_days_allowance_bounds_all_of_them(confirmed, monkeypatch):
     assert queued(confirmed, rule_version="rules-next").queued == []
 
 
-def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(confirmed):
+def test_without_the_archive_rules_are_tried_by_a_search_within_the_same_share(confirmed, monkeypatch):
     snapshot = confirmed.library.tables.snapshot
     confirmed.library.execute(sa.delete(snapshot).where(snapshot.c.source == "douban"))
     assert queued(confirmed, rule_version="rules-next").left == {"rules": 2}
-    [item, other] = queued(confirmed.under(**EVERY_DAY), rule_version="rules-next").queued
+    monkeypatch.setattr(due_rechecks, "RECHECK_PERCENT", 100)
+    [item, other] = queued(confirmed, rule_version="rules-next").queued
     assert (item.found, other.found) == (None, None)
 
 

@@ -78,7 +78,7 @@ def test_a_large_backlog_may_grow_by_its_share(shared_library: Library, monkeypa
     planting.sample(library, DAY + timedelta(minutes=1), due=74)
     passed, said = ask(library, checks.backlog_steady)
     assert not passed
-    assert "从 74 部增到 300 部（+305%），警戒线 +300%" in said
+    assert "从 74 部增到 300 部 (+305%)，警戒线 +300%" in said
 
 
 @pytest.mark.parametrize("ago", [timedelta(hours=23), timedelta(hours=27)])
@@ -104,7 +104,7 @@ def test_many_failures_are_warned_of(library: Library, succeeded: int, failed: i
     assert found is passed
     if not passed:
         assert f"失败 {failed} / {succeeded + failed} 个任务" in said
-        assert f"警戒线 30%，以匹配条目最多（{failed} 个）" in said
+        assert f"警戒线 30%，以 MATCH_DOUBAN_ID 最多（{failed} 个）" in said
 
 
 def test_tasks_requeued_after_a_failure_are_failures(shared_library: Library) -> None:
@@ -161,11 +161,11 @@ def test_an_open_breaker_is_named_and_a_person_who_opened_it_excuses(library: Li
         raise SourceWall("douban", "验证码")
     passed, said = ask(library, checks.work_succeeds)
     assert not passed
-    assert "熔断中的数据源：豆瓣" in said
+    assert "熔断中的数据源：douban" in said
     library.services.gate.open("searxng", START + DAY, "搬家", by="小王")
     passed, said = ask(library, checks.work_succeeds)
     assert passed
-    assert "SearXNG 搜索（小王）" in said
+    assert "searxng (小王)" in said
 
 
 def shares(library: Library, today: tuple[int, int], before: tuple[int, int]) -> tuple[bool, str]:
@@ -217,8 +217,8 @@ def test_tasks_that_nobody_takes_up_are_told_after_a_day(library: Library) -> No
     library.clock.advance(seconds=1)
     passed, said = ask(library, checks.tasks_taken_up)
     assert not passed
-    assert said.startswith("有 4 个任务可以执行却等了一天以上（匹配条目 3 个、更新字段 1 个），最早的自 ")
-    assert "在 3 个分片：01、02、03。" in said
+    assert said.startswith("有 4 个任务可以执行却等了一天以上（MATCH_DOUBAN_ID 3, SYNC_DOUBAN 1），最早的自 ")
+    assert "在 3 个分片：01, 02, 03。" in said
     assert "douban_chain" in said
     # What waits for a source, or is some run's, is not left.
     [task] = library.queue("one").lease([3], TaskStage.SYNC, limit=1)

@@ -59,8 +59,8 @@ class Card {
 
   localOnly() {
     const list = el("dl", "");
-    const picture = poster(this.sheet, "video", this.data.vod, this.data.poster, this.data.title);
-    const frame = poster(this.sheet, "frame", this.data.vod, this.data.frame, this.data.title);
+    const picture = poster("video", this.data.vod, this.data.poster, this.data.title);
+    const frame = poster("frame", this.data.vod, this.data.frame, this.data.title);
     if (picture) list.append(el("dt", "", "海报"), el("dd", "", picture));
     if (frame) list.append(el("dt", "", "画面"), el("dd", "", frame));
     for (const [name, label] of this.sheet.labels) {

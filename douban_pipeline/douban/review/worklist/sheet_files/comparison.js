@@ -53,13 +53,12 @@ function words(list, others) {
   return made;
 }
 
-/** Returns a poster, which is asked for when it comes near; null where none may be shown. */
-function poster(sheet, kind, id, address, title) {
-  const source = sheet.pictures === "service" ? `picture/${kind}/${id}` : sheet.pictures === "direct" ? address : "";
-  if (!source || (kind !== "subject" && !address)) return null;
+/** Returns a poster, which is asked for when it comes near; null where none is known. */
+function poster(kind, id, address, title) {
+  if (kind !== "subject" && !address) return null;
   const shown = el("img", kind === "frame" ? "poster frame" : "poster");
   shown.addEventListener("error", () => shown.remove());
-  Object.assign(shown, { loading: "lazy", decoding: "async", referrerPolicy: "no-referrer", alt: `${kind === "frame" ? "画面" : "海报"}：${title}`, src: source });
+  Object.assign(shown, { loading: "lazy", decoding: "async", referrerPolicy: "no-referrer", alt: `${kind === "frame" ? "画面" : "海报"}：${title}`, src: `picture/${kind}/${id}` });
   return shown;
 }
 
@@ -121,7 +120,7 @@ function candidateHead(sheet, card, candidate, pick) {
   return columnHead(
     "candidate",
     choose,
-    poster(sheet, "subject", candidate.id, candidate.poster, candidate.title),
+    poster("subject", candidate.id, candidate.poster, candidate.title),
     el("strong", "", candidate.title || "（无片名）"),
     el("span", "sub", candidate.year ? `${candidate.year} · ` : "", subjectLink(candidate.id)),
     ratingOf(candidate.facts) ? el("span", "sub", ratingOf(candidate.facts)) : null,
@@ -135,7 +134,7 @@ function currentHead(sheet, current) {
   return columnHead(
     "current",
     el("span", "flag bad", "现有条目"),
-    poster(sheet, "subject", current.id, current.poster, current.title),
+    poster("subject", current.id, current.poster, current.title),
     el("strong", "", current.title),
     el("span", "sub", current.year ? `${current.year} · ` : "", subjectLink(current.id)),
     ratingOf(current.facts) ? el("span", "sub", ratingOf(current.facts)) : null,
@@ -162,8 +161,8 @@ function candidateCell(card, candidate, row) {
 
 function localHead(sheet, card) {
   const links = siteLinks(sheet, card);
-  const shown = poster(sheet, "video", card.vod, card.poster, card.title);
-  const frame = poster(sheet, "frame", card.vod, card.frame, card.title);
+  const shown = poster("video", card.vod, card.poster, card.title);
+  const frame = poster("frame", card.vod, card.frame, card.title);
   return el("span", "", shown, el("strong", "", card.title), links.length ? el("span", "sub site", ...links) : null, frame);
 }
 
