@@ -39,7 +39,7 @@ def embedded_redis() -> Iterator[str | None]:
     if program is None:
         yield None
         return
-        # Not below HOME: the path of a socket is limited to about a hundred characters.
+    # Not below HOME: the path of a socket is limited to about a hundred characters.
     with tempfile.TemporaryDirectory(prefix="comments-redis-") as folder:
         path = Path(folder, "redis.sock")
         command = [program, "--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"]
