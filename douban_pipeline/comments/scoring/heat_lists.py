@@ -34,8 +34,7 @@ _COMMAND = 1000
 _PIPELINE = 10
 _DIGITS = 19
 
-_SWAP = (
-    """
+_SWAP = """
 local old = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 for place = 2, #KEYS do redis.call('EXPIRE', KEYS[place], ARGV[2]) end
@@ -47,11 +46,9 @@ if old then
 end
 return 1
 """
-    """Makes a version the current one, and sets the expiry of the previous one."""
-)
+"""Makes a version the current one, and sets the expiry of the previous one."""
 
-_PUT = (
-    """
+_PUT = """
 -- ARGV: seconds that it lives, then heat and member in turns.
 local current = redis.call('GET', KEYS[1])
 if not current then return 0 end
@@ -76,10 +73,9 @@ for i = 2, #ARGV, 2 do
 end
 return 1
 """
-    """Inserts comments by heat if the list exists; never creates a list.
+"""Inserts comments by heat if the list exists; never creates a list.
 
 If Redis evicted a segment for lack of memory, the whole list is dropped and the tables are read instead."""
-)
 
 
 @dataclass(frozen=True, slots=True)
