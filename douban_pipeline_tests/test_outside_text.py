@@ -23,7 +23,8 @@ from douban_pipeline.douban.intros.factguard import LengthLimits, candidates_for
 from douban_pipeline.douban.intros.facts import FactSheet
 from douban_pipeline.douban.intros.proofs import stored_statements
 from douban_pipeline.douban.sources.douban_php import parse_subject
-from douban_pipeline.feeds.clients import discovery, lists, moments, opml, syndication
+from douban_pipeline.feeds import discovery
+from douban_pipeline.feeds.clients import lists, moments, opml, syndication
 from douban_pipeline.feeds.clients import values as feed_values
 from douban_pipeline.feeds.reading.content import safe_html
 from douban_pipeline.matching import titles
@@ -135,7 +136,7 @@ def feed(text: str) -> None:
     refused(opml.read_opml, text)
     refused(opml.read_opml, f"<opml><body><outline xmlUrl='{text}' title='{text}'/></body></opml>")
     page = f"<link rel='alternate' type='application/rss+xml' href='{text}'>{text}"
-    discovery.links_of_page(page.encode(), "http://a/")
+    discovery.feeds_of_page(page.encode(), "http://a/")
 
 
 def subject(text: str) -> None:

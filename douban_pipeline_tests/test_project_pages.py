@@ -105,7 +105,7 @@ def test_launches_are_written_with_options_that_dagster_has(path: str):
 def test_pictures_are_small_and_all_shown(readme: str):
     shown = set(re.findall(r"\((?:docs/)?images/([a-z]+\.jpg)\)", readme + text_of("docs/widget.md")))
     pictures = {path.name: path.stat().st_size for path in (PROJECT / "docs" / "images").iterdir()}
-    taken = (*screenshots.PAGES, *screenshots.SERVED, *screenshots.OF_TESTS)
+    taken = (*screenshots.SERVED, *screenshots.OF_TESTS)
     assert shown == pictures.keys() == {f"{name}.jpg" for name in taken}
     assert max(pictures.values()) <= screenshots.MOST_BYTES
 

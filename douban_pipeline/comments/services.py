@@ -46,9 +46,6 @@ PLUG_SECONDS = 1.0
 LINKS_TO_REVIEW = 2
 """Number of links from which a comment waits for review: one may be a reference."""
 
-GUEST_LINKS_TO_REVIEW = 1
-"""Number of links from which a guest's comment waits for review."""
-
 REPORTS_TO_REVIEW = 5
 """Number of reports from which a comment waits for review."""
 
@@ -197,7 +194,7 @@ class CommentsServices(Platform):
             read_word_lists(Path(settings.words_folder) if settings.words_folder else None),
             per_minute=settings.publish_per_minute,
             links=LINKS_TO_REVIEW,
-            guest_links=GUEST_LINKS_TO_REVIEW,
+            guest_links=settings.guest_links_to_review,
         )
         return Worker(
             self.engine,

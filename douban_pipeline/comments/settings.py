@@ -97,6 +97,9 @@ class CommentsSettings(ModelSettings, PublicSettings, SiteSettings, LocatedSetti
     publish_per_minute: int = Field(
         10, ge=0, le=10_000, description="Maximum comments of a user within a minute; more are refused; 0: no limit."
     )
+    guest_links_to_review: int = Field(
+        1, ge=0, le=100, description="Number of links from which a guest's comment waits for review; 0: never."
+    )
     friends_url: str = Field("", description="Service that returns a user's friends (GET ?user=ID); empty means none.")
     decorations_url: str = Field("", description="Service that returns users' badges (POST); empty means none.")
     review_url: str = Field("", description="Service with a model that reviews comments (POST); empty means none.")

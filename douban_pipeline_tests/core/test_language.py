@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gettext import NullTranslations
+
 import pytest
 
 from douban_pipeline.core import language as module
@@ -22,13 +24,28 @@ def test_the_environment_chooses_one_of_two_languages(given: str | None, languag
     assert chosen_language({"DOUBAN_PIPELINE_LANGUAGE": given}) == language
 
 
+class Catalogue(NullTranslations):
+    """Chinese texts by context and English text."""
+
+    def __init__(self, texts: dict[tuple[str, str], str]) -> None:
+        super().__init__()
+        self.texts = texts
+
+    def gettext(self, message: str) -> str:
+        return self.texts.get(("", message), message)
+
+    def pgettext(self, context: str, message: str) -> str:
+        return self.texts.get((context, message), message)
+
+
 def test_what_the_catalogue_does_not_have_stays_english() -> None:
     assert translated("no such text", "zh") == "no such text" == translatable("no such text")
     assert translated("no such text", "en") == "no such text"
 
 
 def test_the_terminal_and_the_pages_have_a_language_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "catalogue", lambda: {("", "a {b}"): "甲 {b}", ("digest", "a {b}"): "乙 {b}"})
+    texts = Catalogue({("", "a {b}"): "甲 {b}", ("digest", "a {b}"): "乙 {b}"})
+    monkeypatch.setattr(module, "catalogue", lambda: texts)
     monkeypatch.setattr(module, "terminal_language", lambda: "en")
     monkeypatch.setattr(module, "language", lambda: "zh")
     assert terminal_text("a {b}").format(b=1) == "a 1"
@@ -43,7 +60,7 @@ def test_a_docstring_is_shown_in_the_language_of_the_pages(
     def function() -> None: ...
 
     function.__doc__ = "What it does.\n\n    Why."
-    monkeypatch.setattr(module, "catalogue", lambda: {("", "What it does.\n\nWhy."): "做什么"})
+    monkeypatch.setattr(module, "catalogue", lambda: Catalogue({("", "What it does.\n\nWhy."): "做什么"}))
     monkeypatch.setattr(module, "language", lambda: language)
     assert page_docstring(function) is function
     assert function.__doc__ == shown

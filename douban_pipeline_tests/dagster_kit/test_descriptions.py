@@ -104,6 +104,8 @@ def test_everything_says_what_it_is_in_english():
 
 EXAMPLE = re.compile("《.*")
 FACES = {"assets", "checks", "jobs", "schedules", "sensors", "resources", "partitions", "definitions"}
+FOR_REVIEWERS = {PACKAGE / "douban" / "undo" / "assets.py"}
+"""The table of drift: each row has the launchpads of the decisions that settle it."""
 STORED = {"同类的任务已在队列中", "（数据库不可用，可能重复提醒）", "运行失败："}
 """A task's and a slot's reason, and an alert: people read them on pages, in Chinese."""
 
@@ -132,7 +134,7 @@ def test_no_face_of_dagster_says_in_chinese_alone_what_is_not_for_reviewers():
     found = {}
     for path in PACKAGE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        face = path.stem in FACES or "dagster_kit" in path.parts
+        face = (path.stem in FACES or "dagster_kit" in path.parts) and path not in FOR_REVIEWERS
         if face and not (path.stem == "jobs" and asks_a_reviewer(tree)):
             found[str(path.relative_to(PACKAGE))] = {text for text in said(tree) if has_chinese(text)} - STORED
     assert len(found) > 40

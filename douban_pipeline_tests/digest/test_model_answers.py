@@ -306,13 +306,13 @@ def test_a_sentence_that_only_the_model_finds_is_left_out_too(
 ) -> None:
     at.publish(1, 70, html="<p>订单增长（样值 70）。</p><p>订单是编的。</p>")
     at.server.model.swayed["订单是编的"] = 20
-    real = type(at.server.model)._content
+    real = type(at.server.model).content
 
     def content(model: Any, request: Any) -> dict[str, Any]:
         found = "订单是编的" in str(request)
         return real(model, request) | {"instructions_found": found, "instructions": [quoted] if found else []}
 
-    monkeypatch.setattr(type(at.server.model), "_content", content)
+    monkeypatch.setattr(type(at.server.model), "content", content)
     found = at.run("07:00").findings
     assert [(each.score, bool(each.suspicions)) for each in found] == [row for row in expected if row[1]]
     [row] = at.analyses()

@@ -112,15 +112,12 @@ WHY: Mapping[str, tuple[str, str]] = {
         "Behind a proxy that nobody named all visitors have its address, and limits count them as one.",
         "未写明的反向代理之后，所有访客都是它的地址，限制就把他们算作一人。",
     ),
-    "postgres": ("TMDB's store is a PostgreSQL of its own.", "TMDB 的数据存在单独的 PostgreSQL 里。"),
-    "schema": ("Its tables stand in a schema of their own.", "它的表在单独的模式里。"),
     "age": ("TMDB allows its data to be kept for six months.", "TMDB 只允许把它的数据保存六个月。"),
     "outbox": (
         "What changed in the store reaches the graph through the outbox; something stopped it.",
         "数据的改动经发件箱到图；有东西挡住了它。",
     ),
     "graph": ("The graph is a server of its own.", "图是单独的服务器。"),
-    "questions": ("Questions are stored in a server that the service can reach.", "提问存在服务能访问的服务器里。"),
     "spool": (
         "Questions that PostgreSQL did not take are kept in a file until it does.",
         "PostgreSQL 没有收下的提问先存在文件里。",

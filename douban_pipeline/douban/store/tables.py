@@ -104,6 +104,7 @@ def own_tables(prefix: str) -> OwnTables:
         index("video_status", "douban_review_status", "douban_next_sync_at"),
         index("video_subject", "vod_douban_id"),
         index("video_intro", "intro_locked", "intro_ai_last_at"),
+        index("video_intro_fails", "intro_ai_fail_count"),
         index("video_time", "vod_time"),
         index("video_synced", "douban_last_sync_at"),
         # A backfill goes round a shard in this order.

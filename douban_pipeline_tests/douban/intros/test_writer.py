@@ -17,7 +17,7 @@ from douban_pipeline.douban.store.tasks import NewTask
 from douban_pipeline.douban.writes.change_log import ChangeLog
 from douban_pipeline.douban.writes.revert import ChangeSelection, revert
 from douban_pipeline_tests.douban.intros.room import KEY, TOLD, UNTOLD, linked
-from douban_pipeline_tests.douban.reports.planting import rows_in, written
+from douban_pipeline_tests.douban.reports.planting import figures, rows_in
 from douban_pipeline_tests.harness.fixtures.clocks import START
 from douban_pipeline_tests.harness.fixtures.scenario import KITE, RIVER, TRAM, WHALE, telling
 
@@ -89,9 +89,9 @@ def test_without_a_source_worth_retelling_the_model_is_not_asked(room, film, lea
     assert state["intro_ai_last_fail_reason"].startswith(said)
     # No failure that anybody has to look at, and not due again before the interval.
     assert (task["status"], state["intro_ai_fail_count"], house.run()["skipped"]) == ("SKIP", 0, 0)
-    figures = written(house.library.services, "intros").figures
-    assert (figures.counts["without_source"], figures.counts["failed"]) == (1, 0)
-    [row] = rows_in(figures.tables, "sourceless")
+    found = figures(house.library.services, "intros")
+    assert (found.counts["without_source"], found.counts["failed"]) == (1, 0)
+    [row] = rows_in(found.tables, "sourceless")
     assert row["reason"].startswith(said)
     # Nor does a person's order make a plot known.
     assert house.redo(4).success

@@ -156,7 +156,6 @@ def test_precision_is_reported_with_everything_a_person_needs(scenario):
     assert "85–88" in metadata["by_score"]
     assert "与次优候选差距不足" in metadata["overruled_rules"]
     assert metadata["overruled_links"].count("小王") == 6
-    assert metadata["plot"].startswith("![")
     assert "蓝鲸与灯塔守望者" in metadata["to_check"]
     assert active(scenario.library) == {"season"}
     assert scenario.library.all_bytes() == before
@@ -234,7 +233,7 @@ def test_the_writing_step_refuses_what_a_brake_holds_back(scenario):
     before = scenario.library.all_bytes()
     run = scenario.write_alone()
     assert run.success
-    assert (run.metadata("synced_fields")["refused"], scenario.library.all_bytes()) == (1, before)
+    assert (run.total("synced_fields", "refused"), scenario.library.all_bytes()) == (1, before)
     [refused] = scenario.verdicts()
     assert (refused["state"], refused["state_reason"]) == ("refused", "这一类匹配的准确率低于目标，自动确认已暂停")
 

@@ -70,8 +70,8 @@ def test_a_source_that_fails_is_not_nothing_found(waiting, endpoint, fault):
 def test_a_person_s_search_goes_before_automation_s(waiting, monkeypatch):
     asked = []
 
-    def get(_fetcher, *_given, urgent=False, **_named):
-        asked.append(urgent)
+    def get(_fetcher, _url, _params, call, **_named):
+        asked.append(call.urgent)
         raise SourceUnavailable("searxng", "no answer in time")
 
     monkeypatch.setattr(Fetcher, "get", get)

@@ -248,9 +248,6 @@ def test_the_page_runs_its_own_script_and_reaches_the_service_alone(shared_libra
             "connect-src 'self'; base-uri 'none'; form-action 'none'"
         )
     )
-    library = shelved(shared_library, [])
-    library.options = {"direct_posters": True}
-    assert "img-src 'self' https: http: data:;" in sheet_page(frame_of(library.services, ""))[1]
 
 
 def digest(text: str) -> str:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
-from douban_pipeline.core.language import page_docstring
+from douban_pipeline.core.language import page_docstring, page_text
 from douban_pipeline.core.ui.presentation import local_time, share_text
 from douban_pipeline.dagster_kit.metadata import shown_table
 from douban_pipeline.dagster_kit.run_failures import end_vanished
@@ -155,12 +155,12 @@ def _numbers(health: Health) -> dict[str, int | float]:
 def _queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
     return [
         {
-            "任务": word_for(TASK_TYPES, item.task_type),
-            "状态": word_for(TASK_STATUSES, item.status),
-            "数量": item.count,
-            "其中未到时间": item.later,
-            "最早可处理": local_time(item.oldest, zone),
-            "最早入队": local_time(item.created, zone),
+            page_text("task"): word_for(TASK_TYPES, item.task_type),
+            page_text("status"): word_for(TASK_STATUSES, item.status),
+            page_text("count"): item.count,
+            page_text("not yet due"): item.later,
+            page_text("earliest start"): local_time(item.oldest, zone),
+            page_text("queued first"): local_time(item.created, zone),
         }
         for item in health.open_tasks
     ]
@@ -169,11 +169,11 @@ def _queue_rows(health: Health, zone: ZoneInfo) -> list[dict[str, object]]:
 def _closed_rows(health: Health) -> list[dict[str, object]]:
     return [
         {
-            "任务": word_for(TASK_TYPES, item.task_type),
-            "结果": word_for(TASK_STATUSES, item.status),
-            "数量": item.count,
-            "平均耗时": "" if item.mean_seconds is None else duration(item.mean_seconds),
-            "95% 不超过": "" if item.p95_seconds is None else duration(item.p95_seconds),
+            page_text("task"): word_for(TASK_TYPES, item.task_type),
+            page_text("result"): word_for(TASK_STATUSES, item.status),
+            page_text("count"): item.count,
+            page_text("mean time"): "" if item.mean_seconds is None else duration(item.mean_seconds),
+            page_text("95 % within"): "" if item.p95_seconds is None else duration(item.p95_seconds),
         }
         for item in health.closed_tasks
     ]
@@ -182,14 +182,17 @@ def _closed_rows(health: Health) -> list[dict[str, object]]:
 def _outcome_rows(health: Health) -> list[dict[str, object]]:
     return [
         {
-            "任务": word_for(TASK_TYPES, task_type),
-            "时段": period,
-            "成功": found.succeeded,
-            "失败（含退回重试）": found.failed,
-            "跳过": found.skipped,
-            "失败率": share_text(found.failure_share),
+            page_text("task"): word_for(TASK_TYPES, task_type),
+            page_text("period"): period,
+            page_text("succeeded"): found.succeeded,
+            page_text("failed (with retries)"): found.failed,
+            page_text("skipped"): found.skipped,
+            page_text("failure rate"): share_text(found.failure_share),
         }
-        for period, outcomes in (("最近 1 小时", health.last_hour), ("最近 24 小时", health.last_day))
+        for period, outcomes in (
+            (page_text("last hour"), health.last_hour),
+            (page_text("last 24 hours"), health.last_day),
+        )
         for task_type, found in outcomes.items()
     ]
 
@@ -197,9 +200,9 @@ def _outcome_rows(health: Health) -> list[dict[str, object]]:
 def _verdict_rows(health: Health) -> list[dict[str, object]]:
     return [
         {
-            "日期": f"{day.day:%Y-%m-%d}",
+            page_text("date"): f"{day.day:%Y-%m-%d}",
             **{name: day.counts.get(status, 0) for status, name in VERDICTS.items()},
-            "待审核占比": share_text(day.review_share),
+            page_text("share in review"): share_text(day.review_share),
         }
         for day in reversed(health.verdict_days)
         if day.counts
@@ -207,19 +210,20 @@ def _verdict_rows(health: Health) -> list[dict[str, object]]:
 
 
 def _alert_rows(found: Iterable[alerts.Alert], zone: ZoneInfo) -> list[dict[str, object]]:
-
     def sending(sent_at: datetime | None, error: str) -> str:
-        return local_time(sent_at, zone) if sent_at else f"未发送{f'：{error}' if error else ''}"
+        if sent_at:
+            return local_time(sent_at, zone)
+        return page_text("not sent: {error}").format(error=error) if error else page_text("not sent")
 
     return [
         {
-            "类别": word_for(ALERT_KINDS, alert.kind),
-            "内容": alert.title,
-            "说明": alert.detail,
-            "次数": alert.times,
-            "首次": local_time(alert.first_at, zone),
-            "最近": local_time(alert.last_at, zone),
-            "发送": sending(alert.sent_at, alert.send_error),
+            page_text("kind", "column"): word_for(ALERT_KINDS, alert.kind),
+            page_text("alert"): alert.title,
+            page_text("detail", "column"): alert.detail,
+            page_text("times", "column"): alert.times,
+            page_text("first", "column"): local_time(alert.first_at, zone),
+            page_text("newest"): local_time(alert.last_at, zone),
+            page_text("sent", "column"): sending(alert.sent_at, alert.send_error),
         }
         for alert in sorted(found, key=lambda alert: alert.alert_id, reverse=True)
     ]

@@ -6,6 +6,7 @@ Below it: what has no source text, what waits, what the fact guard refuses, and 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -143,7 +144,8 @@ def _figures(services: Services, rows: ListRows) -> Figures:
     found = intros(services)
     queued = sum(item.count for item in found.queued)
     waiting = found.waiting.count if found.waiting else 0
-    failed = counted(services, rows, rows.choices["state"].by).get("failed", 0)
+    failing = replace(rows, conditions=[services.tables.video.c.intro_ai_fail_count > 0, *rows.conditions[1:]])
+    failed = counted(services, failing, rows.choices["state"].by).get("failed", 0)
     refused = sum(row["times"] for row in found.refusals)
     return Figures(
         {

@@ -71,7 +71,7 @@ def linked(stage):
 @pytest.mark.parametrize(("action", "douban_id"), [("set_id", TRAM["id"]), ("clear_id", 0), ("ignore", 0)])
 def test_a_sync_that_comes_after_a_decision_writes_nothing(linked, monkeypatch, action, douban_id, moment):
     if moment == "no-subject":
-        linked.upstream._subjects.pop(WHALE["id"])
+        linked.upstream.subjects.pop(WHALE["id"])
     run, held, seen = Attempts.run, TaskQueue.held, []
 
     def decide_elsewhere():
@@ -129,7 +129,7 @@ def test_a_run_that_lost_its_lease_leaves_a_persons_order_to_the_run_that_has_it
     before = scenario.library.tasks(), scenario.library.states(), scenario.library.all_bytes()
     with monkeypatch.context() as patch:
         if trouble == "no-subject":
-            patch.delitem(scenario.upstream._subjects, WHALE["id"])
+            patch.delitem(scenario.upstream.subjects, WHALE["id"])
         elif trouble == "source":
             refuse = GateClosed("douban", "断路", scenario.clock.now() + timedelta(hours=1))
             patch.setattr(FieldWriter, "_answer_for", lambda *_: lambda _task: (_ for _ in ()).throw(refuse))

@@ -45,7 +45,8 @@ def test_each_installed_system_says_what_its_checks_find() -> None:
     assert "DOUBAN_PIPELINE_WERSS_URL" in digest.said.split("\n")[0], "the worst comes first"
     assert "DOUBAN_PIPELINE_DIGEST_DEEPSEEK_API_KEY" in digest.said
     assert not re.search("[a-z]{4,} [a-z]{2,}", digest.said), "the page is Chinese, whatever this process's locale"
-    assert found["TMDB"].state == "ok", "its server in HOME is not started for a page"
+    assert found["TMDB"].state == "fail"
+    assert "DOUBAN_PIPELINE_TMDB_DATABASE_URL" in found["TMDB"].said, "no server of its own is started"
     assert system_states(["douban"]) == []
 
 
