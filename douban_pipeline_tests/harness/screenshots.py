@@ -56,7 +56,8 @@ SERVED = {"front": "/", "log": "/lists/log", "feeds": "/feeds/?view=all", "revie
 def service(home: Path) -> Iterator[str]:
     """Yield the address of the service over the tables in a HOME, on a free port."""
     feeds = open_services(FeedsSettings(_env_file=None, home=home)).ready()
-    library = open_library(Settings(_env_file=None, home=home, database_url=f"sqlite:///{home / 'library.sqlite'}"))
+    url = f"sqlite:///{home / 'library.sqlite'}"
+    library = open_library(Settings(_env_file=None, home=home, database_url=url, dry_run=False))
     digest = open_digest(DigestSettings.load(home=home, database_url=f"sqlite:///{home / 'digest.sqlite'}")).ready()
     desk = ReviewDesk(library, Batches(library, DagsterApi("http://127.0.0.1:9")))
     mounts = [
