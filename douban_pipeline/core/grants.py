@@ -56,20 +56,6 @@ def grant(rights: str, database: str, table: str, *, user: str, host: str) -> st
     return f"GRANT {rights} ON {quoted_name(database)}.{quoted_name(table)} TO {quoted_text(user)}@{quoted_text(host)};"
 
 
-def grant_once_there(rights: str, database: str, table: str, *, user: str, host: str) -> str:
-    """Return a statement that grants ``rights`` if the table is there, and does nothing otherwise.
-
-    Rights on columns can be granted on no table that is yet to be created, and `CREATE` is more than is needed: it is
-    run again after that table's system was set up.
-    """
-    statement = grant(rights, database, table, user=user, host=host).removesuffix(";")
-    there = f"table_schema = {quoted_text(database)} AND table_name = {quoted_text(table)}"
-    return (
-        f"SET @once_there = (SELECT IF(COUNT(*), {quoted_text(statement)}, 'DO 0') "  # noqa: S608 - all parts are quoted
-        f"FROM information_schema.tables WHERE {there}); PREPARE once_there FROM @once_there; EXECUTE once_there;"
-    )
-
-
 def server_grant(rights: str, *, user: str, host: str) -> str:
     """Return the statement that grants ``rights`` that exist only for the whole server."""
     return f"GRANT {rights} ON *.* TO {quoted_text(user)}@{quoted_text(host)};"

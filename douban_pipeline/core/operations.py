@@ -71,10 +71,6 @@ class Operations:
         """Yield SQL for the privileges that an account needs beyond those on the system's own tables."""
         return iter(())
 
-    def rights_on_others(self, _services: Any) -> Iterator[tuple[str, str, str]]:
-        """Yield rights that an account needs on tables of other systems: rights, database and table."""
-        return iter(())
-
     def introduction(self, _services: Any) -> Iterator[str]:
         """Yield lines that ``setup`` prints at its end."""
         return iter(())

@@ -15,7 +15,7 @@ import typer
 from douban_pipeline.core.check_results import CheckResult, opening_results, print_results
 from douban_pipeline.core.console import console, plain
 from douban_pipeline.core.database_urls import DatabaseError
-from douban_pipeline.core.grants import MYSQL, account_of, grant, grant_once_there, table_grants
+from douban_pipeline.core.grants import MYSQL, account_of, table_grants
 from douban_pipeline.core.language import terminal_text
 from douban_pipeline.core.platform import Platform
 from douban_pipeline.core.settings_base import SettingsError
@@ -124,7 +124,6 @@ def grant_lines(systems: Iterable[System], user: str | None = None, host: str | 
         user, host: The account; by default the one that each system's URL names.
     """
     said: set[str] = set()
-    on_others: list[tuple[str, str]] = []
     for system in systems:
         with system.opened() as services:
             known_user, known_host = "", ""
@@ -135,10 +134,6 @@ def grant_lines(systems: Iterable[System], user: str | None = None, host: str | 
                 if line not in said:
                     yield line
                 said.add(line)
-            for rights, database, table in system.operations().rights_on_others(services):
-                granted = grant("ALL", database, table, **account)
-                on_others.append((granted, grant_once_there(rights, database, table, **account)))
-    yield from (line for granted, line in on_others if granted not in said)
 
 
 def _grants(system: System, services: Platform, user: str, host: str) -> Iterator[str]:
